@@ -94,6 +94,7 @@ def _read_caps(environ: Mapping[str, str]) -> ReadCaps:
         _number(environ, "OMNIGRAPH_WAITING_MAX", known.all_waiting),
         _seconds(environ, "OMNIGRAPH_READ_WAIT_MS", known.wait_seconds),
         seconds or None,
+        _number(environ, "OMNIGRAPH_LONG_READS_MAX", known.long),
     )
 
 

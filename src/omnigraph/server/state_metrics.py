@@ -43,6 +43,8 @@ class ServerState(Collector):
         )
         yield _labelled("omnigraph_pool_threads", "Threads by pool", "pool", size)
         yield GaugeMetricFamily("omnigraph_reads_waiting", "Reads that wait for a thread", value=turns.waiting)
+        computing = {"computing": pools.processors.computing, "waiting": pools.processors.waiting}
+        yield _labelled("omnigraph_long_reads", "Long reads that compute, or wait to go on", "state", computing)
         yield GaugeMetricFamily("omnigraph_read_actors", "Actors with reads lately", value=turns.actors)
 
     def _connections(self) -> Iterator[Metric]:

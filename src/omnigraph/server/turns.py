@@ -23,7 +23,8 @@ _WINDOW = 60.0
 class ReadCaps:
     """What reads may take: threads of one actor at once, its requests that wait, all that wait, and for how long.
 
-    `seconds` is what the reads of one actor may take of threads in a minute; None is as much as it gets.
+    `seconds` is what the reads of one actor may take of threads in a minute; None is as much as it gets. So many `long`
+    reads are held beside the others: they take turns at computing, and no thread from those that have just come.
     """
 
     running: int = 4
@@ -31,6 +32,7 @@ class ReadCaps:
     all_waiting: int = 1_024
     wait_seconds: float = 30.0
     seconds: float | None = None
+    long: int = 32
 
 
 @dataclass(slots=True)
@@ -44,11 +46,21 @@ class _Actor:
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
 
+@dataclass(slots=True)
+class Turn:
+    """One read that runs."""
+
+    actor: str
+    is_long: bool = False
+    is_over: bool = False
+
+
 class Turns:
     """Which read may run next; touched by the event loop only.
 
     A free thread goes to the actor with the fewest running reads, and among those to the one who used least lately. So
-    a read of an actor with few waits for one read of others at most, never for a queue of them.
+    a read of an actor with few waits for one read of others at most, never for a queue of them; and not for that one
+    either once it counts as long.
     """
 
     def __init__(self, threads: int, caps: ReadCaps, clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,13 +69,19 @@ class Turns:
         self.refused: Counter[str] = Counter()
         self._clock = clock
         self._running = 0
+        self._long = 0
         self._waiting = 0
         self._actors: dict[str, _Actor] = {}
 
     @property
     def running(self) -> int:
         """Reads that run now."""
-        return self._running
+        return self._running + self._long
+
+    @property
+    def long(self) -> int:
+        """Those of them that take long."""
+        return self._long
 
     @property
     def waiting(self) -> int:
@@ -78,7 +96,7 @@ class Turns:
     @asynccontextmanager
     async def turn(
         self, name: str, seconds: float | None = None, gone: asyncio.Future[None] | None = None
-    ) -> AsyncIterator[None]:
+    ) -> AsyncIterator[Turn]:
         """Hold a thread for the block; 429 or 503 when that would take too long."""
         actor = self._actors.setdefault(name, _Actor(looked=self._clock()))
         self._require_time(actor)
@@ -87,10 +105,19 @@ class Turns:
         else:
             self._start(actor)
         started = self._clock()
+        turn = Turn(name)
         try:
-            yield
+            yield turn
         finally:
-            self._end(name, actor, self._clock() - started)
+            self._end(turn, actor, self._clock() - started)
+
+    def lengthen(self, turn: Turn) -> None:
+        """A read takes long: its thread is no longer one of those for new reads. It may be over by now."""
+        if self._long < self.caps.long and not turn.is_long and not turn.is_over:
+            turn.is_long = True
+            self._long += 1
+            self._running -= 1
+            self._next()
 
     async def _wait(self, actor: _Actor, seconds: float | None, gone: asyncio.Future[None] | None) -> None:
         patience = self.caps.wait_seconds if seconds is None else min(seconds, self.caps.wait_seconds)
@@ -133,13 +160,17 @@ class Turns:
         self._running += 1
         actor.running += 1
 
-    def _end(self, name: str, actor: _Actor, seconds: float) -> None:
-        self._running -= 1
+    def _end(self, turn: Turn, actor: _Actor, seconds: float) -> None:
+        turn.is_over = True
+        if turn.is_long:
+            self._long -= 1
+        else:
+            self._running -= 1
         actor.running -= 1
         self._charge(actor, seconds)
         self._next()
         if not actor.running and not actor.waiting and self.caps.seconds is None and actor.used < 0.001:
-            self._actors.pop(name, None)
+            self._actors.pop(turn.actor, None)
         elif len(self._actors) > 2 * self.caps.all_waiting:
             self._forget()
 

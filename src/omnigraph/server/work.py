@@ -14,7 +14,9 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
-from omnigraph.server.turns import ReadCaps, Turns
+from omnigraph.engine.read.frames.budget import paced
+from omnigraph.server.pace import Processors, pace
+from omnigraph.server.turns import ReadCaps, Turn, Turns
 
 _T = TypeVar("_T")
 
@@ -28,7 +30,8 @@ class Pools:
     def __init__(self, *, reads: int, writes: int, caps: ReadCaps | None = None) -> None:
         self.turns = Turns(reads, ReadCaps() if caps is None else caps)
         self.busy: Counter[str] = Counter()  # calls that run or wait, by pool
-        self._reads = ThreadPoolExecutor(reads, "read")
+        self.processors = Processors()
+        self._reads = ThreadPoolExecutor(reads + self.turns.caps.long, "read")
         self._writes = ThreadPoolExecutor(writes, "write")
         self._streams = ThreadPoolExecutor(STREAMS, "stream")
         self.streams = STREAMS
@@ -47,8 +50,8 @@ class Pools:
         """
         cancel = threading.Event()
         if receive is None:
-            async with self.turns.turn(actor, seconds):
-                return await self._run(self._reads, partial(call, cancel))
+            async with self.turns.turn(actor, seconds) as turn:
+                return await self._run(self._reads, self._paced(call, cancel, turn))
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def leave() -> None:
@@ -56,8 +59,18 @@ class Pools:
             if not gone.done():
                 gone.set_result(None)
 
-        async with on_disconnect(receive, leave), self.turns.turn(actor, seconds, gone):
-            return await self._run(self._reads, partial(call, cancel))
+        async with on_disconnect(receive, leave), self.turns.turn(actor, seconds, gone) as turn:
+            return await self._run(self._reads, self._paced(call, cancel, turn))
+
+    def _paced(self, call: Callable[[threading.Event], _T], cancel: threading.Event, turn: Turn) -> Callable[[], _T]:
+        """A read that makes room for others when it takes long."""
+        became_long = partial(asyncio.get_running_loop().call_soon_threadsafe, self.turns.lengthen, turn)
+
+        def run() -> _T:
+            with pace(self.processors, turn.actor, became_long) as own, paced(own):
+                return call(cancel)
+
+        return run
 
     async def small(self, call: Callable[[], _T]) -> _T:
         """Run what is bounded but too long for the event loop: importing, decoding, encoding."""

@@ -165,3 +165,18 @@ def test_an_actor_gets_so_many_seconds_of_threads_in_a_minute() -> None:
             pass
 
     run(test)
+
+
+def test_a_long_read_holds_no_thread_that_a_new_one_could_have() -> None:
+    async def test() -> None:
+        turns = Turns(1, ReadCaps(running=2, long=1))
+        async with turns.turn("ada") as long:
+            turns.lengthen(long)
+            async with turns.turn("bob") as other:
+                assert (turns.running, turns.long) == (2, 1)
+                turns.lengthen(other)  # there is one place for long reads, so this one keeps its thread
+                assert (other.is_long, turns.long) == (False, 1)
+        turns.lengthen(long)  # a message that came late
+        assert (turns.running, turns.long) == (0, 0)
+
+    run(test)

@@ -34,7 +34,7 @@ from omnigraph.compiler.ir.ops import (
 )
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.plan import Stage as StageOp
-from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places, numpy_of
+from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
 from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan
@@ -168,7 +168,7 @@ def _step(run: Run, frame: Frame, op: MatchOp, live: frozenset[str], *, exists: 
         case ExpandTest(link):
             return expand_test(run, present(frame, (link.tail, link.head)), op)
         case Filter(condition):
-            return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
+            return frame.where(run.kept(frame, condition))
         case Mark():
             return mark(run, frame, op, match)
         case Either():
@@ -208,7 +208,7 @@ def _shape(run: Run, frame: Frame, op: ShapingOp) -> Frame:
         case Aggregate():
             return aggregate(run, frame, op)
         case Having(condition):
-            return frame.where(numpy_of(run.evaluator(frame).keep(condition)))
+            return frame.where(run.kept(frame, condition))
         case Distinct(entities):
             return _distinct(frame, entities)
         case Limit(limit, offset, ()):

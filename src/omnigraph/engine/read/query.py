@@ -11,6 +11,7 @@ from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.engine.read.columns.pieces import checking
 from omnigraph.engine.read.direct import direct_answer, prepare_direct
 from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
@@ -80,7 +81,8 @@ def run_planned(
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )
-        table = execute(run, found.plan, found.outline)
+        with checking(budget.check):
+            table = execute(run, found.plan, found.outline)
     prepare_direct(run, found)
     run.profile.close()
     explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)

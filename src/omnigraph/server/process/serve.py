@@ -25,6 +25,7 @@ from omnigraph.server.http.exchange import PRECONDITION
 from omnigraph.server.http.protocol import HEADER_BYTES, protocol
 from omnigraph.server.http.rendering import SNAPSHOT_ID
 from omnigraph.server.process.deployment import Deployment
+from omnigraph.server.process.heap import return_freed
 from omnigraph.server.process.reload import follow_applied
 from omnigraph.server.settings import Settings
 from omnigraph.server.tracing import tracing_from
@@ -113,10 +114,12 @@ async def _serve(deployment: Deployment, settings: Settings, listening: socket.s
         announce(listening)
     _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
     following = asyncio.create_task(follow_applied(server, settings.reload_seconds))
+    returning = asyncio.create_task(return_freed(server.pools))
     try:
         await wire.serve(sockets=[listening])
     finally:
         following.cancel()
+        returning.cancel()
         if metrics is not None:
             metrics.shutdown()
             metrics.server_close()

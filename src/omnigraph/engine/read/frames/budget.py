@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +21,9 @@ _DEFAULT_ROWS = 200_000_000
 # graph that keeps little still answers.
 _PART, _LEAST_BYTES, _MOST_BYTES = 1 / 2, 256 << 20, 8 << 30
 _DEFAULT_HOPS = 10_000
+# What queries do at every checkpoint; it gets to know how a query looks whether it should stop, in case it waits.
+Pace = Callable[[Callable[[], None]], None]
+_PACE: ContextVar[Pace | None] = ContextVar("omnigraph_pace", default=None)
 _UNCOUNTED = 1 << 20  # what every query may take without drawing on the memory of the process
 
 
@@ -46,6 +51,16 @@ def limits_from(env: Mapping[str, str] = os.environ) -> Limits:
     return Limits(seconds, rows or None, "auto" if size < 0 else size or None, hops=hops or None)
 
 
+@contextmanager
+def paced(pace: Pace) -> Iterator[None]:
+    """Let the queries of the block go at somebody else's pace."""
+    token = _PACE.set(pace)
+    try:
+        yield
+    finally:
+        _PACE.reset(token)
+
+
 class Budget:
     """Watches one running query; every operator asks it before it allocates."""
 
@@ -66,9 +81,15 @@ class Budget:
         self._reserved = reserved
         self._clock = clock
         self._start = clock()
+        self._pace = _PACE.get()
 
     def check(self) -> None:
-        """Raise when the query was cancelled or its time is over."""
+        """Raise when the query was cancelled or its time is over; wait while others go first."""
+        self._require_time()
+        if self._pace is not None:
+            self._pace(self._require_time)
+
+    def _require_time(self) -> None:
         if self._cancel is not None and self._cancel.is_set():
             raise QueryCancelled()
         allowed = self.limits.seconds

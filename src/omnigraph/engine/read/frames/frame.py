@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
+from omnigraph.engine.read.columns.pieces import checkpoint, pieces, taken
 from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
 
 
@@ -57,10 +58,22 @@ class Frame:
         picked = pa.array(positions) if self.outputs else None
         return Frame(
             len(positions),
-            {var: Bound(one.table_key, one.rows[positions]) for var, one in self.bound.items()},
+            {var: Bound(one.table_key, taken(one.rows, positions)) for var, one in self.bound.items()},
             None if self.score is None else self.score[positions],
             {name: column.take(picked) for name, column in self.outputs.items()},
-            None if self.times is None else self.times[positions],
+            None if self.times is None else taken(self.times, positions),
+        )
+
+    def between(self, low: int, high: int) -> Frame:
+        """The rows from one position to another, without copying them."""
+        if low == 0 and high == self.length:
+            return self
+        return Frame(
+            high - low,
+            {var: Bound(one.table_key, one.rows[low:high]) for var, one in self.bound.items()},
+            None if self.score is None else self.score[low:high],
+            {name: column.slice(low, high - low) for name, column in self.outputs.items()},
+            None if self.times is None else self.times[low:high],
         )
 
     def where(self, mask: Mask) -> Frame:
@@ -142,7 +155,9 @@ def first_places(code: Rows, count: int) -> Rows:
         if first.min() >= 0:
             return first
     # Of several values assigned to one slot the last one stays, so going backwards leaves the first.
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    for low, high in pieces(len(code)):
+        low, high = len(code) - high, len(code) - low
+        first[code[low:high][::-1]] = np.arange(high - 1, low - 1, -1)
     return first
 
 
@@ -151,10 +166,10 @@ def concatenate(frames: list[Frame]) -> Frame:
     if len(frames) == 1:
         return frames[0]
     first = frames[0]
-    bound = {
-        var: Bound(one.table_key, np.concatenate([frame.rows(var) for frame in frames]))
-        for var, one in first.bound.items()
-    }
+    bound = {}
+    for var, one in first.bound.items():
+        checkpoint()
+        bound[var] = Bound(one.table_key, np.concatenate([frame.rows(var) for frame in frames]))
     times = None
     if any(frame.times is not None for frame in frames):
         times = np.concatenate(

@@ -14,6 +14,7 @@ from omnigraph.compiler.ir.ops import Fetch
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.pieces import VALUES, pieces
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.explain import Profile, TableReads
@@ -118,6 +119,15 @@ class Run:
     def evaluator(self, frame: Frame) -> Evaluator:
         """Evaluates expressions over the rows of a frame."""
         return Evaluator(self.leaf(self, frame), frame.length, self.bindings)
+
+    def kept(self, frame: Frame, condition: ir.Condition) -> Mask:
+        """Which rows of a frame satisfy a condition; a long frame is looked at in pieces."""
+        if frame.length <= VALUES:
+            return numpy_of(self.evaluator(frame).keep(condition))
+        found = np.empty(frame.length, np.bool_)
+        for low, high in pieces(frame.length, VALUES):
+            found[low:high] = numpy_of(self.evaluator(frame.between(low, high)).keep(condition))
+        return found
 
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""

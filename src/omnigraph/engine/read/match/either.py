@@ -9,6 +9,7 @@ import numpy as np
 
 from omnigraph.compiler.ir.ops import Either
 from omnigraph.engine.read.columns.arrays import spread
+from omnigraph.engine.read.columns.pieces import in_order
 from omnigraph.engine.read.frames.frame import Bound, Frame, concatenate, first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL
@@ -25,7 +26,7 @@ def either(run: Run, frame: Frame, op: Either, pipeline: Pipeline) -> Frame:
     keys = {var: shared_key([part.bound[var].table_key for part in parts]) for var in op.binds}
     found = concatenate([replace(part, bound={var: part.bound[var] for var in (MARK, *op.binds)}) for part in parts])
     found = found.unique()
-    found = found.take(np.argsort(found.rows(MARK), kind="stable"))
+    found = found.take(in_order(found.rows(MARK)))
     stop = np.cumsum(np.bincount(found.rows(MARK), minlength=count))
     start = np.concatenate([np.zeros(1, np.int64), stop[:-1]])
     run.budget.admit(int((stop - start)[code].sum()), row_bytes=8 * (len(frame.bound) + len(op.binds)))

@@ -13,6 +13,7 @@ import numpy as np
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, MatchOp
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.pieces import in_order
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
@@ -58,7 +59,7 @@ def _pieces(run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tup
     (start, lists), (end, others) = ends
     rows = frame.rows(end)
     if bool((rows[1:] < rows[:-1]).any()):
-        frame = frame.take(np.argsort(rows, kind="stable"))  # many questions about one node are answered together
+        frame = frame.take(in_order(rows))  # many questions about one node are answered together
     growth = lists.degrees(frame.rows(start))
     kept = frame.only(live)
     if not int(growth.sum()):

@@ -18,6 +18,7 @@ from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.read.columns.arrays import Rows, spread
+from omnigraph.engine.read.columns.pieces import in_order, taken
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
@@ -99,7 +100,7 @@ class OrderJoin:
         ranks, _ = dense_ranks(pa.concat_arrays([here, self._column]))
         mine, theirs = ranks[: len(here)], ranks[len(here) :]
         present = np.flatnonzero(numpy_of(self._column.is_valid()))
-        order = present[np.argsort(theirs[present], kind="stable")]
+        order = taken(present, in_order(taken(theirs, present)))
         theirs = theirs[order]
         left = np.searchsorted(theirs, mine, side="left")
         right = np.searchsorted(theirs, mine, side="right")

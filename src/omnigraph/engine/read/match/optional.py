@@ -9,6 +9,7 @@ import numpy as np
 
 from omnigraph.compiler.ir.ops import LeftJoin, MatchOp, ShortestPath, pipelines
 from omnigraph.engine.read.columns.arrays import spread
+from omnigraph.engine.read.columns.pieces import in_order
 from omnigraph.engine.read.frames.frame import Bound, Frame, first_places
 from omnigraph.engine.read.frames.paths import path_types
 from omnigraph.engine.read.frames.run import Run
@@ -29,7 +30,7 @@ def left_join(run: Run, frame: Frame, op: LeftJoin, pipeline: Pipeline, live: fr
     code, count = frame.codes(op.outer)
     inner = frame.only(op.outer).take(first_places(code, count)).bind(MARK, "", np.arange(count))
     found = pipeline(run, inner, op.ops, frozenset({MARK, *wanted}))
-    found = found.take(np.argsort(found.rows(MARK), kind="stable"))
+    found = found.take(in_order(found.rows(MARK)))
     hits = np.bincount(found.rows(MARK), minlength=count)
     # Behind what was found stands one row of nulls, which every assignment without a solution points to.
     start = np.where(hits > 0, np.cumsum(hits) - hits, found.length)

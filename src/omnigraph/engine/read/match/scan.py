@@ -17,7 +17,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import selective
 from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entities
-from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate, numpy_of
+from omnigraph.engine.read.frames.frame import START, Bound, Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE, is_union, of_member
 from omnigraph.engine.read.match.joins import Join, join_of
@@ -49,7 +49,7 @@ def scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str], *, exists: 
         piece = frame.take(np.arange(begin, min(begin + step, frame.length)))
         wider = _product(run, piece, op, nodes) if join is None else _joined(run, piece, op, join)
         for condition in conditions:
-            wider = wider.where(numpy_of(run.evaluator(wider).keep(condition)))
+            wider = wider.where(run.kept(wider, condition))
         pieces.append(wider.only(live).unique() if exists else wider)
         total += pieces[-1].length
         run.budget.admit(total, row_bytes=8 * len(wider.bound))

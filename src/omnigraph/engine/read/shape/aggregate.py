@@ -14,7 +14,8 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
-from omnigraph.engine.read.columns.rowindex import added, distinct_rows
+from omnigraph.engine.read.columns.pieces import checkpoint, in_order, taken
+from omnigraph.engine.read.columns.rowindex import added, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
@@ -33,7 +34,7 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     group, count = _groups(run, frame, op)
     if op.is_keyed:
         first = first_places(group, count)
-        by_first = np.argsort(first, kind="stable")
+        by_first = in_order(first)
         place = np.empty(count, np.int64)
         place[by_first] = np.arange(count)
         group = place[group]
@@ -43,6 +44,7 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
     for column in op.columns:
         if isinstance(column.expr, ir.AggregateCall):
+            checkpoint()
             outputs[column.name] = fold(run, frame, column.expr, group, count)
     return replace(keyed, outputs={column.name: outputs[column.name] for column in op.columns})
 
@@ -61,7 +63,7 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
     if frame.times is not None:
         countable(frame.times)
     if call.where is not None:
-        kept = numpy_of(run.evaluator(frame).keep(call.where))
+        kept = run.kept(frame, call.where)
         if frame.times is None and _is_plain(call) and int(np.count_nonzero(kept)) * _MANY >= len(kept):
             # Looking at a whole column is quicker than gathering most of it row by row.
             return _fold_some(run, frame, call, kept, (group, count))
@@ -167,9 +169,14 @@ def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: i
 def _different(run: Run, frame: Frame, expr: ir.Expr, group: Rows) -> tuple[Frame, Rows]:
     """The first row of each value in each group."""
     values, different = number_expr(run, frame, expr)
-    _, first = np.unique(group * max(different, 1) + values, return_index=True)
-    kept = np.sort(first)
+    kept = _first_of_each(group * max(different, 1) + values)
     return frame.take(kept), group[kept]
+
+
+def _first_of_each(keys: Rows) -> Rows:
+    """The first place of every value, ascending."""
+    found, place = distinct(keys)
+    return np.sort(first_places(place, len(found)))
 
 
 def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
@@ -179,12 +186,11 @@ def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     picked = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
     if call.key is not None:
         ranks, _ = per_entity(run, frame, call.key, lambda values: dense_ranks(values, descending=call.descending))
-        picked = picked[np.argsort(ranks[picked], kind="stable")]
+        picked = taken(picked, in_order(taken(ranks, picked)))
     if call.distinct and len(picked):
         values, different = number_expr(run, frame, call.arg)
-        _, first = np.unique(group[picked] * max(different, 1) + values[picked], return_index=True)
-        picked = picked[np.sort(first)]
-    picked = picked[np.argsort(group[picked], kind="stable")]
+        picked = picked[_first_of_each(group[picked] * max(different, 1) + values[picked])]
+    picked = taken(picked, in_order(taken(group, picked)))
     sizes = np.bincount(group[picked], minlength=count)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), column.take(pa.array(picked)))

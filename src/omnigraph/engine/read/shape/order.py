@@ -14,6 +14,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.pieces import in_order, taken
 from omnigraph.engine.read.columns.rowindex import distinct
 from omnigraph.engine.read.frames.frame import Frame, combine, numpy_of
 from omnigraph.engine.read.frames.run import Run
@@ -62,7 +63,7 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
             kept = code <= np.partition(code, wanted - 1)[wanted - 1]
             candidates, code = candidates[kept], code[kept]
             count = int(code.max()) + 1
-    return candidates[np.argsort(code, kind="stable")][:wanted]
+    return taken(candidates, in_order(code)[:wanted])
 
 
 def id_ranks(entities: Columns, rows: Rows) -> Ranks:

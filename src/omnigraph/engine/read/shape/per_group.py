@@ -9,6 +9,7 @@ import numpy as np
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Limit
 from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.pieces import in_order
 from omnigraph.engine.read.frames.frame import Frame, combine
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr
@@ -37,7 +38,7 @@ def group_numbers(run: Run, frame: Frame, keys: Iterable[ir.Expr]) -> Numbered:
 
 def places_in_groups(group: Rows) -> Rows:
     """How many rows of the same group come before each row."""
-    order = np.argsort(group, kind="stable")
+    order = in_order(group)
     ordered = group[order]
     first = np.flatnonzero(np.concatenate([np.ones(1, np.bool_), ordered[1:] != ordered[:-1]]))
     place = np.empty(len(group), np.int64)

@@ -13,6 +13,7 @@ from omnigraph.compiler.ir.ops import Output, Project
 from omnigraph.compiler.ir.plan import ResultColumn
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import PropType
+from omnigraph.engine.read.columns.pieces import VALUES, pieces
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import OPTIONAL, TYPE, Columns, is_union
@@ -31,16 +32,26 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
     """Each named column over the rows of the frame."""
     outputs = tuple(outputs)
     _load(run, frame, outputs)
-    evaluator = run.evaluator(frame)
+    held = 0
     for output in outputs:
-        expr = output.expr
-        if isinstance(expr, ir.Property) and frame.length:
-            bound = frame.bound[expr.var]
-            yield output.name, run.columns(bound.table_key).values(expr.name, bound.rows)
-        elif isinstance(expr, ir.Node):
-            yield output.name, _objects(run, frame, expr)
-        else:
-            yield output.name, evaluator.column(expr, value_type(run, expr.type))
+        if frame.length <= VALUES:
+            yield output.name, _values(run, frame, output.expr)
+            continue
+        parts: list[pa.Array] = []
+        for low, high in pieces(frame.length, VALUES):
+            parts.append(_values(run, frame.between(low, high), output.expr))
+            held += parts[-1].nbytes
+            run.budget.admit(1, row_bytes=held)
+        yield output.name, pa.concat_arrays(parts)
+
+
+def _values(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
+    if isinstance(expr, ir.Property) and frame.length:
+        bound = frame.bound[expr.var]
+        return run.columns(bound.table_key).values(expr.name, bound.rows)
+    if isinstance(expr, ir.Node):
+        return _objects(run, frame, expr)
+    return run.evaluator(frame).column(expr, value_type(run, expr.type))
 
 
 def result_table(run: Run, frame: Frame, columns: tuple[ResultColumn, ...]) -> pa.Table:

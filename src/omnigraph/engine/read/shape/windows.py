@@ -11,6 +11,7 @@ import pyarrow as pa
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import SortKey, WindowColumns
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.pieces import in_order, taken
 from omnigraph.engine.read.frames.frame import Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
@@ -58,7 +59,7 @@ def _sorted(run: Run, frame: Frame, call: ir.WindowCall, ties: tuple[str, ...]) 
     run.budget.admit(frame.length, row_bytes=40)
     group, _ = group_numbers(run, frame, call.per)
     positions = order(run, frame, [SortKey(key.expr, key.descending) for key in call.keys], ties)
-    rows = positions[np.argsort(group[positions], kind="stable")]
+    rows = taken(positions, in_order(taken(group, positions)))
     ordered, alike = group[rows], group_numbers(run, frame, [key.expr for key in call.keys])[0][rows]
     begins = np.concatenate([np.ones(1, np.bool_), ordered[1:] != ordered[:-1]])
     starts = np.flatnonzero(begins)
@@ -86,7 +87,7 @@ def _values(run: Run, frame: Frame, call: ir.WindowCall, given: _Sorted) -> pa.A
         return _spread(given, column.take(pa.array(np.where(there, source, 0), mask=~there)))
     present = np.ones(len(given.rows), np.bool_) if column is None else numpy_of(column.is_valid())
     if call.where is not None:
-        present &= numpy_of(run.evaluator(frame).keep(call.where))[given.rows]
+        present &= run.kept(frame, call.where)[given.rows]
     return _spread(given, _folded(call, column, present, given))
 
 

@@ -1,0 +1,125 @@
+"""Long array work in pieces: between two of them a query looks whether it may go on.
+
+NumPy does a whole array in one call, and nothing can stop it before its end. A piece takes tens of milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.engine.read.columns.arrays import Mask, Rows
+
+PIECE = 1 << 21  # rows of integers
+VALUES = 1 << 18  # rows of values of any type
+
+_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("omnigraph_check", default=None)
+
+
+@contextmanager
+def checking(check: Callable[[], None]) -> Iterator[None]:
+    """Call `check`, which may raise, at every checkpoint of the block."""
+    token = _CHECK.set(check)
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def checkpoint() -> None:
+    """Stop here if the query that this belongs to has to stop."""
+    check = _CHECK.get()
+    if check is not None:
+        check()
+
+
+def pieces(length: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
+    """Ranges that cover 0 … length, with a checkpoint after each but the last."""
+    for low in range(0, length, size):
+        high = min(low + size, length)
+        yield low, high
+        if high < length:
+            checkpoint()
+
+
+def taken(values: Rows, positions: Rows) -> Rows:
+    """The values at these positions."""
+    if len(positions) <= PIECE:
+        return values[positions]
+    found = np.empty(len(positions), values.dtype)
+    for low, high in pieces(len(positions)):
+        found[low:high] = values[positions[low:high]]
+    return found
+
+
+def sorted_distinct(rows: Rows) -> Rows:
+    """Ascending distinct values, by sorting."""
+    runs = [_distinct_run(np.sort(rows[low:high])) for low, high in pieces(len(rows))]
+    return _merged(runs)
+
+
+def numbered(rows: Rows) -> tuple[Rows, Rows]:
+    """(ascending distinct values, position of each row among them), by sorting."""
+    runs: list[Rows] = []
+    places: list[npt.NDArray[np.int32]] = []
+    for low, high in pieces(len(rows)):
+        piece = rows[low:high]
+        order = np.argsort(piece)
+        ordered = piece[order]
+        first = _firsts(ordered)
+        place = np.empty(len(piece), np.int32)
+        place[order] = np.cumsum(first, dtype=np.int32) - 1
+        runs.append(ordered[first])
+        places.append(place)
+    if len(runs) == 1:
+        return runs[0], places[0].astype(np.int64)
+    found = _merged(list(runs))
+    whole = np.empty(len(rows), np.int64)
+    for number, (low, high) in enumerate(pieces(len(rows))):
+        whole[low:high] = np.searchsorted(found, runs[number])[places[number]]
+    return found, whole
+
+
+def in_order(code: Rows) -> Rows:
+    """Positions by ascending code, equal ones as they come."""
+    if len(code) <= PIECE:
+        return np.argsort(code, kind="stable")
+    if max(int(code.max()), -int(code.min())) >= (1 << 62) // len(code):
+        return np.argsort(code, kind="stable")
+    # With the position in its low part a code is distinct, so a sort that is not stable, and much faster, will do.
+    runs = [np.sort(code[low:high] * len(code) + np.arange(low, high)) for low, high in pieces(len(code))]
+    ordered = _merged(runs)
+    for low, high in pieces(len(ordered)):
+        ordered[low:high] %= len(code)
+    return ordered
+
+
+def _merged(runs: list[Rows]) -> Rows:
+    """Ascending runs of distinct values as one; two at a time, since a sort of two runs is a merge."""
+    while len(runs) > 1:
+        following = []
+        for at in range(0, len(runs), 2):
+            pair = runs[at : at + 2]
+            if len(pair) == 2:
+                checkpoint()
+                pair = [_distinct_run(np.sort(np.concatenate(pair), kind="stable"))]
+            following += pair
+        runs = following
+    return runs[0]
+
+
+def _distinct_run(ordered: Rows) -> Rows:
+    first = _firsts(ordered)
+    return ordered if first.all() else ordered[first]
+
+
+def _firsts(ordered: Rows) -> Mask:
+    """Which values differ from the one before."""
+    first: Mask = np.empty(len(ordered), np.bool_)
+    first[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return first

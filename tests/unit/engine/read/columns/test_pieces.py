@@ -1,0 +1,67 @@
+"""Long array work in pieces gives what one call gives, and can be stopped between two pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from omnigraph.engine.read.columns import pieces
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
+from omnigraph.engine.read.frames.frame import Bound, Frame, first_places
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pieces of a hundred rows; the default of `pieces` was bound when it was defined."""
+    monkeypatch.setattr(pieces, "PIECE", 100)
+    monkeypatch.setattr(pieces.pieces, "__defaults__", (100,))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("length", [1, 99, 100, 101, 1_234])
+@pytest.mark.parametrize("width", [3, 500, 1 << 50])
+def test_numbers_and_distinct_values_are_those_of_numpy(length: int, width: int) -> None:
+    rows = np.random.default_rng(length).integers(-5, width, length)
+    expected, inverse = np.unique(rows, return_inverse=True)
+    for found, place in (pieces.numbered(rows), distinct(rows)):
+        assert found.tolist() == expected.tolist()
+        assert place.tolist() == inverse.tolist()
+    assert pieces.sorted_distinct(rows).tolist() == distinct_rows(rows).tolist() == expected.tolist()
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("codes", [7, 1 << 40, 1 << 61])
+def test_positions_in_order_are_stable(codes: int) -> None:
+    code = np.random.default_rng(codes).integers(-3, codes, 1_050) // 2 * 2
+    assert pieces.in_order(code).tolist() == np.argsort(code, kind="stable").tolist()
+
+
+@pytest.mark.usefixtures("small")
+def test_frames_are_cut_and_gathered_alike() -> None:
+    rows, places = np.arange(1_000) * 3, np.random.default_rng(1).integers(0, 1_000, 777)
+    frame = Frame(1_000, {"p": Bound("node:P", rows)}, times=rows + 1)
+    assert frame.take(places).rows("p").tolist() == rows[places].tolist()
+    part = frame.between(10, 250)
+    assert part.length == 240
+    assert part.rows("p").tolist() == rows[10:250].tolist()
+    assert part.times is not None
+    assert part.times.tolist() == (rows + 1)[10:250].tolist()
+    code = places % 50
+    first = [int(np.flatnonzero(code == each)[0]) for each in range(50)]
+    assert first_places(code, 50).tolist() == first
+
+
+@pytest.mark.usefixtures("small")
+def test_a_check_that_raises_stops_the_work_after_a_piece() -> None:
+    looked = []
+
+    def check() -> None:
+        looked.append(1)
+        if len(looked) == 3:
+            raise TimeoutError
+
+    with pieces.checking(check), pytest.raises(TimeoutError):
+        pieces.taken(np.arange(10_000), np.arange(10_000))
+    assert len(looked) == 3
+    pieces.checkpoint()
+    assert len(looked) == 3
