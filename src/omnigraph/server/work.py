@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -123,4 +124,20 @@ async def on_disconnect(receive: Receive, gone: Callable[[], Any]) -> AsyncItera
 
 
 def _in_context(call: Callable[[], _T]) -> Callable[[], _T]:
-    return partial(contextvars.copy_context().run, call)
+    return partial(contextvars.copy_context().run, _without_locals, call)
+
+
+def _without_locals(call: Callable[[], _T]) -> _T:
+    """Run a call; when it fails, what its frames held is freed.
+
+    An error leads to the frames that it passed through, and the future it is stored in leads to the error. Such a cycle
+    waits for the garbage collector, which does not know how much memory the arrays of a stopped query take.
+    """
+    try:
+        return call()
+    except BaseException as error:
+        failed: BaseException | None = error
+        while failed is not None:
+            traceback.clear_frames(failed.__traceback__)
+            failed = failed.__context__
+        raise

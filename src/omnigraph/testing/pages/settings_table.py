@@ -83,6 +83,10 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_CONNECTIONS_PER_ADDRESS_MAX": ("256", "of these, connections of one address"),
         "OMNIGRAPH_TRUSTED_PROXIES": ("none", "addresses without that limit, separated by commas"),
         "OMNIGRAPH_PER_ACTOR_READS_MAX": ("4", "reads of one actor that run at once, in each process"),
+        "OMNIGRAPH_LONG_READS_MAX": (
+            "32",
+            "reads over 50 ms of a processor that are held beside the threads for new reads",
+        ),
         "OMNIGRAPH_PER_ACTOR_WAITING_MAX": ("64", "reads of one actor that wait for a thread"),
         "OMNIGRAPH_WAITING_MAX": ("1024", "reads of all actors that wait for a thread"),
         "OMNIGRAPH_READ_WAIT_MS": ("30000", "how long a read waits for a thread"),
