@@ -10,11 +10,13 @@ import pytest
 import omnigraph as og
 from cli_runner import ADD_PERSON, Desk
 from omnigraph.engine.api.access import access
-from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, Conflict
+from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, Conflict, ReadSetChanged
 from omnigraph.ids import now_micros
-from omnigraph.storage.base.layout import MANIFEST
+from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import MANIFEST, Root
 from omnigraph.storage.base.ref_names import branch_of
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches import branches
 from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import read_ref
@@ -228,3 +230,103 @@ def test_a_handle_bound_to_a_name_follows_it_to_the_next_incarnation(graph: og.G
     graph.cleanup(keep=1, confirm=True)
     graph.branches.create("work")
     assert keys(bound, "work") == ["a"]
+
+
+def test_a_renamed_branch_has_its_rows_its_history_and_its_children(graph: og.Graph) -> None:
+    graph.branches.create("draft")
+    bound = graph.branch("draft")
+    commit = bound.mutate(PUT, params={"k": "b"}).commit_id
+    graph.branches.create("child", from_="draft")
+    graph.branches.rename("draft", "review/draft")
+    assert graph.branches.list() == ["main", "child", "review/draft"]
+    assert keys(graph, "review/draft") == keys(graph, "child") == ["a", "b"]
+    for use in (lambda: keys(bound, "draft"), lambda: bound.mutate(PUT, params={"k": "lost"})):
+        with pytest.raises(BranchNotFound):
+            use()
+    graph.mutate(PUT, params={"k": "c"}, branch="review/draft")
+    assert keys(graph, "review/draft") == ["a", "b", "c"]
+    renamed = graph.branch("review/draft")
+    assert commit in [each.graph_commit_id for each in renamed.commits.list()]
+    assert [row["k"] for row in renamed.at(commit).query(KEYS).rows()] == ["a", "b"]
+    assert graph.branches.merge("review/draft").commit is not None
+    assert keys(graph) == ["a", "b", "c"]
+    assert violations(store_of(graph)) == []
+
+
+def test_a_former_name_stays_taken_until_the_branch_goes_with_all_that_it_wrote(graph: og.Graph) -> None:
+    graph.branches.create("one")
+    graph.mutate(PUT, params={"k": "b"}, branch="one")
+    graph.branches.rename("one", "two")
+    graph.branches.create("child", from_="two")
+    for refused in (lambda: graph.branches.create("one"), lambda: graph.branches.rename("child", "one")):
+        with pytest.raises(Conflict, match="former name of branch 'two'"):
+            refused()
+    for gone in (lambda: graph.branches.delete("one"), lambda: graph.branches.rename("one", "three")):
+        with pytest.raises(BranchNotFound):
+            gone()
+    with pytest.raises(Conflict, match="'child' still depends on it"):
+        graph.branches.delete("two")
+    graph.branches.delete("child")
+    graph.branches.rename("two", "three")
+    graph.cleanup(keep=1, confirm=True)
+    assert keys(graph, "three") == ["a", "b"]
+    graph.branches.delete("three")
+    assert live_refs(store_of(graph).root) == {}
+    graph.branches.create("one")
+    assert keys(graph, "one") == ["a"]
+    assert violations(store_of(graph)) == []
+
+
+def test_what_cannot_be_renamed_says_why(graph: og.Graph) -> None:
+    graph.branches.create("draft")
+    graph.branches.create("other")
+    for name, to, error, said in (
+        ("main", "trunk", BadRequest, "'main' cannot be renamed"),
+        ("draft", "other", Conflict, "already exists"),
+        ("draft", "other/x", Conflict, "would nest"),
+        ("draft", "a b", BadRequest, "name"),
+        ("absent", "x", BranchNotFound, "absent"),
+    ):
+        with pytest.raises(error, match=said):
+            graph.branches.rename(name, to)
+    with pytest.raises(Conflict, match="currently active"):
+        graph.branch("draft").branches.rename("draft", "x")
+    graph.mutate(PUT, params={"k": "b"}, branch="draft")
+    graph.branch("draft").tags.create("v1")
+    with pytest.raises(Conflict, match="tag 'v1' names one of its commits"):
+        graph.branches.rename("draft", "x")
+    graph.tags.delete("v1")
+    graph.branches.rename("draft", "draft/more")  # below its own former name
+    assert graph.branches.list() == ["main", "draft/more", "other"]
+
+
+@pytest.mark.parametrize("point", ["branch_rename.post_native", "branch_rename.pre_seal", "branch_delete.pre_seal"])
+def test_a_rename_that_breaks_off_leaves_both_names_and_nothing_is_lost(graph: og.Graph, point: str) -> None:
+    graph.branches.create("draft")
+    graph.mutate(PUT, params={"k": "b"}, branch="draft")
+    with failpoints.armed(f"{point}=raise"), pytest.raises(Exception, match=point):
+        graph.branches.rename("draft", "final")
+    assert keys(graph, "draft") == keys(graph, "final") == ["a", "b"]
+    graph.mutate(PUT, params={"k": "c"}, branch="draft")
+    assert violations(store_of(graph)) == []
+    graph.branches.delete("final")
+    graph.branches.rename("draft", "final")
+    assert keys(graph, "final") == ["a", "b", "c"]
+
+
+def test_a_branch_that_is_written_to_meanwhile_keeps_its_name(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.branches.create("draft")
+    captured = manifest.load
+
+    def earlier(root: Root, branch: str | None = None, **options: bool) -> manifest.Loaded:
+        """What is captured is a commit behind, as if another process had written right after."""
+        found = captured(root, branch, **options)
+        return manifest.load_kept(root, branch, found.state.version - 1) if branch == "draft" else found
+
+    graph.mutate(PUT, params={"k": "b"}, branch="draft")
+    monkeypatch.setattr(branches.manifest, "load", earlier)
+    with pytest.raises(ReadSetChanged):
+        graph.branches.rename("draft", "final")
+    monkeypatch.undo()
+    assert graph.branches.list() == ["main", "draft"]
+    assert keys(graph, "draft") == ["a", "b"]

@@ -27,7 +27,8 @@ def open_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     names = ["default", *(f"g{number}" for number in range(GRAPHS))]
     places = copies(template, tmp_path_factory.mktemp("open"), names)
     graphs = {name: {"uri": uri, "queries": STORED} for name, uri in places.items()}
-    with serving({"graphs": graphs}) as server:
+    uploads = {"OMNIGRAPH_UPLOADS": str(tmp_path_factory.mktemp("uploads"))}
+    with serving({"graphs": graphs}, uploads) as server:
         yield server
 
 
@@ -59,7 +60,14 @@ def guarded_server(template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """Tokens and policies, as in a cluster."""
     places = copies(template, tmp_path_factory.mktemp("guarded"), ["default", "other"])
     graphs = {name: {"uri": uri, "queries": STORED, "policy": POLICY} for name, uri in places.items()}
-    caps = {"OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "2", "OMNIGRAPH_PER_ACTOR_STREAMS_MAX": "2"}
+    caps = {
+        "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX": "2",
+        "OMNIGRAPH_PER_ACTOR_STREAMS_MAX": "2",
+        "OMNIGRAPH_UPLOADS": str(tmp_path_factory.mktemp("uploads")),
+        "OMNIGRAPH_UPLOAD_BYTES_MAX": "60000",
+        "OMNIGRAPH_PER_ACTOR_UPLOAD_BYTES_MAX": "100000",
+        "OMNIGRAPH_UPLOAD_EXPANDED_BYTES_MAX": "1000000",
+    }
     description = {"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS, "cluster": True}
     with serving(description, caps) as server:
         yield server

@@ -34,6 +34,7 @@ WITH_OTHERS = {
     "/permissions": "what the sender may do",
     "/queries/{name}/if-graph-commit": "a stored mutation under a condition",
     "/tags": "listing them",
+    "/uploads": "listing them",
     "/tags/{tag}": "one of them",
 }
 

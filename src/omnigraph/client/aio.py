@@ -11,6 +11,7 @@ from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema, AsyncTags
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.inspection import RemoteExplanation
+from omnigraph.client.loading import AsyncLoads
 from omnigraph.client.prepared import PreparesAsync
 from omnigraph.client.streams import write_stream_async
 from omnigraph.client.transport import AsyncTransport, base_url
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.description import Description
     from omnigraph.engine.maintenance.indexes import IndexReport
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, MutationResult
     from omnigraph.engine.views.neighbours import Neighbourhood
     from omnigraph.engine.views.targets import Names
     from omnigraph.storage.manifest.commits import GraphCommit
@@ -34,7 +35,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return AsyncGraph(AsyncTransport(base_url(url, graph), token), branch)
 
 
-class AsyncGraph(PreparesAsync, Served):
+class AsyncGraph(AsyncLoads, PreparesAsync, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: AsyncTransport, branch: str = "main") -> None:
@@ -145,24 +146,6 @@ class AsyncGraph(PreparesAsync, Served):
         """
         text = None if source is None else calls.text_of(source)
         asked = calls.mutate_many(mutations, text, branch or self._branch, if_commit, message=message)
-        return await self._transport.send(asked.with_attempts(attempts))
-
-    async def load(
-        self,
-        data: Any,
-        mode: LoadMode = "append",
-        *,
-        branch: str | None = None,
-        from_: str | None = None,
-        attempts: int | None = None,
-        message: str | None = None,
-    ) -> LoadResult:
-        """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
-
-        `mode` is append, merge, patch or overwrite. With `from_`, a missing branch is created first. `attempts` is that
-        of `mutate`; `message` is kept with the commit.
-        """
-        asked = calls.load(calls.records_of(data), mode, branch or self._branch, from_, message)
         return await self._transport.send(asked.with_attempts(attempts))
 
     async def describe(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> Description:

@@ -89,6 +89,10 @@ class AsyncBranches(AsyncPart):
         """Names of all branches, `main` first."""
         return await self._transport.send(history_calls.list_branches())
 
+    async def rename(self, name: str, to: str) -> None:
+        """Give a branch another name; its commits, and the branches that were made from it, stay what they are."""
+        await self._transport.send(history_calls.rename_branch(name, to))
+
     async def delete(self, name: str) -> None:
         """Delete a branch that nothing depends on; its commits become unreachable."""
         await self._transport.send(history_calls.delete_branch(name))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
 from omnigraph.client.inspection import RemoteExplanation
+from omnigraph.client.loading import Loads
 from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema, RemoteTags
 from omnigraph.client.prepared import Prepares
 from omnigraph.client.streams import write_stream
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.api.description import Description
     from omnigraph.engine.maintenance.indexes import IndexReport
     from omnigraph.engine.read.shape.result import Result
-    from omnigraph.engine.values.result import BatchResult, LoadMode, LoadResult, MutationResult
+    from omnigraph.engine.values.result import BatchResult, MutationResult
     from omnigraph.engine.views.neighbours import Neighbourhood
     from omnigraph.engine.views.targets import Names
     from omnigraph.storage.manifest.commits import GraphCommit
@@ -35,7 +36,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return RemoteGraph(Transport(base_url(url, graph), token), branch)
 
 
-class RemoteGraph(Displayed, Prepares, Served):
+class RemoteGraph(Loads, Displayed, Prepares, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: Transport, branch: str = "main") -> None:
@@ -146,24 +147,6 @@ class RemoteGraph(Displayed, Prepares, Served):
         """
         text = None if source is None else calls.text_of(source)
         asked = calls.mutate_many(mutations, text, branch or self._branch, if_commit, message=message)
-        return self._transport.send(asked.with_attempts(attempts))
-
-    def load(
-        self,
-        data: Any,
-        mode: LoadMode = "append",
-        *,
-        branch: str | None = None,
-        from_: str | None = None,
-        attempts: int | None = None,
-        message: str | None = None,
-    ) -> LoadResult:
-        """Load records from a path, text, bytes or a list of dicts as one commit, or not at all; at most 32 MiB.
-
-        `mode` is append, merge, patch or overwrite. With `from_`, a missing branch is created first. `attempts` is that
-        of `mutate`; `message` is kept with the commit.
-        """
-        asked = calls.load(calls.records_of(data), mode, branch or self._branch, from_, message)
         return self._transport.send(asked.with_attempts(attempts))
 
     def describe(self, *, branch: str | None = None, at: str | GraphCommit | None = None) -> Description:

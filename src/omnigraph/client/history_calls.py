@@ -59,6 +59,11 @@ def create_branch(name: str, base: str) -> Request[None]:
     return Request("POST", "/branches", no_answer, json={"name": name, "from": base})
 
 
+def rename_branch(name: str, to: str) -> Request[None]:
+    """Another name for a branch."""
+    return Request("POST", f"/branches/{segment(name)}/rename", no_answer, json={"name": to})
+
+
 def delete_branch(name: str) -> Request[None]:
     """A branch less."""
     return Request("DELETE", f"/branches/{segment(name)}", no_answer)

@@ -33,6 +33,7 @@ from omnigraph.server.settings import Settings
 from omnigraph.server.state_metrics import ServerState
 from omnigraph.server.studio.routes import STUDIO_ROUTES
 from omnigraph.server.tracing import Tracing
+from omnigraph.server.uploads import Uploads
 from omnigraph.server.work import Pools
 
 REQUEST_ID = "X-Request-Id"
@@ -56,6 +57,7 @@ class Server:
         self.memory = ActorMemory(settings.caps.read_bytes)
         self.connections = Connections(settings.wire)
         self.transport = Transport()
+        self.uploads = Uploads(settings.uploads)
         self.metrics = Metrics()
         self.closing = asyncio.Event()
         self.reload_asked = asyncio.Event()

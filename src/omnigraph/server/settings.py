@@ -12,6 +12,7 @@ from omnigraph.server.admission import Caps, caps_from
 from omnigraph.server.http.connections import CONNECTIONS, PER_ADDRESS, PROXIES, Wire, default_connections
 from omnigraph.server.http.hosts import ALLOWED, without_port
 from omnigraph.server.turns import ReadCaps
+from omnigraph.server.uploads import ACTOR_BYTES, DIRECTORY, EXPANDED_BYTES, FILE_BYTES, LIFETIME, UploadLimits
 from omnigraph.settings import DEFAULTS
 from omnigraph.settings import Settings as WriteSettings
 
@@ -45,6 +46,7 @@ class Settings:
     allowed_hosts: frozenset[str] = frozenset()
     metrics_bind: str | None = None
     studio: bool = True
+    uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
 def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
@@ -69,6 +71,18 @@ def settings_from(environ: Mapping[str, str], host: str = "") -> Settings:
         allowed_hosts=frozenset(without_port(name) for name in (*_names(environ, ALLOWED), host) if name),
         metrics_bind=environ.get(METRICS_BIND, "").strip() or None,
         studio=environ.get(STUDIO, "").strip().lower() not in ("0", "false", "off"),
+        uploads=_uploads(environ),
+    )
+
+
+def _uploads(environ: Mapping[str, str]) -> UploadLimits:
+    known = UploadLimits()
+    return UploadLimits(
+        environ.get(DIRECTORY, "").strip() or None,
+        _number(environ, FILE_BYTES, known.file_bytes),
+        _number(environ, EXPANDED_BYTES, known.expanded_bytes),
+        _number(environ, ACTOR_BYTES, known.actor_bytes),
+        _seconds(environ, LIFETIME, known.seconds),
     )
 
 

@@ -4,6 +4,7 @@ import { useState, type ReactNode } from 'react';
 import { Dialog } from '../components/basics';
 import { PointPicker } from '../components/PointPicker';
 import { useGraph, usePermissions } from '../lib/graph';
+import { usePoint } from '../lib/point';
 import { go, href, usePlace } from '../lib/router';
 import { signOut, token } from '../lib/session';
 import { keyNames, shortcuts, useShortcuts } from '../lib/shortcuts';
@@ -18,7 +19,8 @@ const NEXT: Record<Theme, Theme> = { system: 'light', light: 'dark', dark: 'syst
 export function Shell({ graphs, entry, children }: { graphs: string[]; entry: PageEntry | undefined; children: ReactNode }) {
   const { id } = useGraph();
   const { params } = usePlace();
-  const { may, actor } = usePermissions('main');
+  const [point] = usePoint();
+  const { may, actor } = usePermissions(point.kind === 'branch' ? point.name : 'main');
   const [help, setHelp] = useState(false);
   const [palette, setPalette] = useState(false);
   const chosen = useStore(theme);

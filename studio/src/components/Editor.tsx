@@ -14,7 +14,7 @@ export type { Diagnostic };
 interface Props {
   value: string;
   onChange: (next: string) => void;
-  language: 'gq' | 'pg';
+  language: 'gq' | 'pg' | 'text';
   label: string;
   diagnostics?: Diagnostic[];
   complete?: CompletionSource;
@@ -63,11 +63,11 @@ export function Editor({ value, onChange, language, label, diagnostics, complete
           closeBrackets(),
           indentUnit.of('  '),
           autocompletion({ override: [async (context) => (await latest.current.complete?.(context)) ?? null] }),
-          language === 'gq' ? queryLanguage : schemaLanguage,
-          colours,
+          ...(language === 'text' ? [] : [language === 'gq' ? queryLanguage : schemaLanguage, colours]),
           LOOK,
           EditorView.lineWrapping,
-          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+          // Plain text only: otherwise Chromium styles what is typed over a selection, which the policy of the page refuses.
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', contenteditable: 'plaintext-only' }),
           editable.current.of([EditorState.readOnly.of(readOnly)]),
           ...(hint ? [placeholder(hint)] : []),
           Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (latest.current.onRun?.(), true) }])),

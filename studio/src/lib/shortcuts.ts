@@ -27,7 +27,7 @@ function pressed(event: KeyboardEvent): string {
 
 function typing(target: EventTarget | null): boolean {
   const element = target as HTMLElement | null;
-  return !!element?.closest('input, textarea, select, [contenteditable="true"]');
+  return !!element?.closest('input, textarea, select, [contenteditable]:not([contenteditable="false"])');
 }
 
 function onKey(event: KeyboardEvent): void {

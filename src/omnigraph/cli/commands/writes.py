@@ -115,6 +115,16 @@ WRITES = (
         label="branch",
     ),
     Command(
+        ("branch", "rename"),
+        Capability.DATA,
+        "Give a branch another name",
+        "history.branch.rename",
+        WRITE_SCOPE,
+        (_BRANCH_NAME, Argument("TO", "its new name", required=True)),
+        (URI_OPTION, JSON),
+        label="branch",
+    ),
+    Command(
         ("branch", "delete"),
         Capability.DATA,
         "Delete a branch that nothing depends on",

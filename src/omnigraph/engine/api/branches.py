@@ -1,4 +1,4 @@
-"""`graph.branches`: create, list, merge and delete branches."""
+"""`graph.branches`: create, list, rename, merge and delete branches."""
 
 from __future__ import annotations
 
@@ -42,6 +42,20 @@ class Branches(Noun):
         """Names of all branches, `main` first."""
         self._core.require_open()
         return branches.list_branches(self._core.store)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a branch another name; its commits, and the branches that were made from it, stay what they are.
+
+        Whoever still uses the former name is told that there is no such branch. It needs the rights to create the new
+        name from the branch and to delete the former one, which stays taken for as long as the branch is there.
+        """
+        self._core.require_writable()
+        former = branch_name(name) or "main"
+        self._core.require_allowed(self._actor, Action.BRANCH_CREATE, former, new_name(to, "branch"))
+        self._core.require_allowed(self._actor, Action.BRANCH_DELETE, target=former)
+        export_lock_of(self._core.store).require_free()
+        branches.rename_branch(self._core.store, name, to, bound=self._bound())
+        self._core.tables.clear()
 
     def delete(self, name: str) -> None:
         """Delete a branch that nothing depends on; its commits become unreachable."""

@@ -100,7 +100,7 @@ def mapped_files(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> list[Ma
 
 def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     """Read and check a mapping; paths are relative to the mapping's own file."""
-    given, home = (mapping, Path()) if isinstance(mapping, Mapping) else _read(Path(mapping))
+    given, home = (mapping, Path()) if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
     named = None if isinstance(mapping, Mapping) else str(mapping)
     unknown = sorted(map(str, set(given) - _MEMBERS)) if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) or unknown:
@@ -124,7 +124,8 @@ def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     return Described(sources, tuple(entries))
 
 
-def _read(path: Path) -> tuple[Any, Path]:
+def read_mapping(path: Path) -> tuple[Any, Path]:
+    """What the file of a mapping says, and the directory that its paths are relative to."""
     try:
         text = path.read_text()
     except FileNotFoundError:

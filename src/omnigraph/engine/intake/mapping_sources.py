@@ -20,7 +20,7 @@ from omnigraph.errors import BadRequest, NotFound
 
 _CELL_MEMBERS = {"nulls", "trim", "thousands", "decimal", "whole", "text", "dates", "true_words", "false_words"}
 _TEXT_MEMBERS = {"header", "names", "delimiter", "encoding", "skip_rows"}
-_FILE_MEMBERS = {"format", "path", "table", *_TEXT_MEMBERS, *_CELL_MEMBERS}
+FILE_MEMBERS = {"format", "path", "table", *_TEXT_MEMBERS, *_CELL_MEMBERS}
 _SPARK_MEMBERS = {"format", "path", "options", "table"}
 _DEFAULT_SUFFIXES = tuple(end for name, endings in SUFFIXES.items() if name != "lance" for end in endings)
 
@@ -87,7 +87,7 @@ def source_of(name: str, given: Any, home: Path) -> AnySource:
         require_known(what, given, _SPARK_MEMBERS)
         options = {str(key): str(value) for key, value in (given.get("options") or {}).items()}
         return SparkSource(wanted, given.get("path"), given.get("table"), options)
-    require_known(what, given, _FILE_MEMBERS)
+    require_known(what, given, FILE_MEMBERS)
     if wanted is not None and wanted not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise BadRequest(f"source '{name}': unknown format '{wanted}' (expected {known}; Spark's own need options:)")

@@ -49,7 +49,7 @@ class Exchange:
         self.request_id = request_id
         self.sender: ResolvedActor | None = None
         self._graph: ServedGraph | None = None
-        self._body_pending = request.method == "POST"
+        self._body_pending = request.method in ("POST", "PUT")
 
     @property
     def actor(self) -> str | None:
@@ -177,6 +177,11 @@ class Exchange:
             if self.graph.handle.visibility is not None:
                 raise refuse(403, f"this needs the right to read every type and property of branch '{branch}'")
 
+    def require_writes(self) -> None:
+        """403 on a server that only reads."""
+        if self.graph.handle.read_only:
+            raise refuse(403, "this server only reads; send writes to one that was started without --read-only")
+
     def admit(self, estimate: int) -> AbstractContextManager[None]:
         """A place among the sender's writes for the block, or 429."""
         return self.server.admission.admit(self.actor, estimate)
@@ -198,8 +203,7 @@ class Exchange:
 
         A sender who may not read one of the branches does not learn which of their rows it contradicts.
         """
-        if self.graph.handle.read_only:
-            raise refuse(403, "this server only reads; send writes to one that was started without --read-only")
+        self.require_writes()
         try:
             return await self.server.pools.write(call)
         except OmnigraphError as error:

@@ -108,6 +108,32 @@ class LoadRequest(Body):
     message: str | None = None
 
 
+class InferRequest(Body):
+    """Uploaded files to learn from; at most `sample` rows of each are looked at."""
+
+    files: list[str] = Field(min_length=1, max_length=64)
+    enums: bool = True
+    sample: int | None = Field(default=None, ge=1, le=1_000_000)
+    branch: str | None = None
+
+
+class LoadFilesRequest(Body):
+    """A load of uploaded files; `mapping` is an object or a text, `dry_run` checks everything and writes nothing."""
+
+    mapping: dict[str, Any] | str
+    branch: str | None = None
+    from_: str | None = Field(default=None, alias="from")
+    mode: Mode | None = None
+    dry_run: bool = False
+    on_error: Literal["stop", "skip"] = "stop"
+    if_commit: str | None = None
+    message: str | None = None
+
+
+class BranchRenameRequest(Body):
+    name: str
+
+
 class BranchCreateRequest(Body):
     name: str
     from_: str | None = Field(default=None, alias="from")

@@ -21,7 +21,7 @@ _NULL_TEXT = or_null(TEXT)
 _NULL_OBJECT: Shape = {"type": ["object", "null"], "additionalProperties": True}
 _KIND = ref("EntityKindOutput")
 
-_LOADED = {
+LOADED = {
     "branch": TEXT,
     "base_branch": _NULL_TEXT,
     "branch_created": FLAG,
@@ -54,6 +54,7 @@ ANSWERS: dict[str, Shape] = {
     ),
     "BranchCreateOutput": record("A new branch.", uri=TEXT, from_=TEXT, name=TEXT, actor_id=_NULL_TEXT),
     "BranchDeleteOutput": record("A branch that is gone.", uri=TEXT, name=TEXT, actor_id=_NULL_TEXT),
+    "BranchRenameOutput": record("A branch under its new name.", uri=TEXT, from_=TEXT, name=TEXT, actor_id=_NULL_TEXT),
     "BranchListOutput": record("Branches by name.", branches=listed(TEXT)),
     "BranchMergeOutput": record(
         "How a merge went.",
@@ -144,7 +145,7 @@ ANSWERS: dict[str, Shape] = {
         after=ref("ChangeImageOutput"),
     ),
     "GraphBatchDeclarationOutput": record("Entities loaded of one type.", name=TEXT, entities_loaded=COUNT),
-    "GraphBatchLoadOutput": record("What a batch did.", (), **_LOADED),
+    "GraphBatchLoadOutput": record("What a batch did.", (), **LOADED),
     "GraphInfo": record("A served graph.", graph_id=TEXT, uri=TEXT),
     "GraphListResponse": record("The served graphs.", graphs=listed(ref("GraphInfo"))),
     "HealthOutput": record("Alive.", status=TEXT, version=TEXT, internal_schema_version=COUNT),
@@ -166,7 +167,7 @@ ANSWERS: dict[str, Shape] = {
         quarantined=listed(TEXT),
         reload_failed=FLAG,
     ),
-    "IngestOutput": record("What a load did.", (), uri=TEXT, **_LOADED),
+    "IngestOutput": record("What a load did.", (), uri=TEXT, **LOADED),
     "InvokeStoredQueryResponse": {"anyOf": [ref("ReadOutput"), ref("ChangeOutput")]},
     "ParamDescriptor": record(
         "A parameter of a stored query.",

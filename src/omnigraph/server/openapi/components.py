@@ -19,6 +19,7 @@ from omnigraph.server.openapi.shapes import (
     record,
     ref,
 )
+from omnigraph.server.openapi.uploading import UPLOADING, UPLOADING_REQUESTS
 from omnigraph.storage.manifest.note import KINDS
 
 _NULL_TEXT = or_null(TEXT)
@@ -158,6 +159,7 @@ _SETTLING: dict[str, Shape] = {
 
 REQUESTS: dict[str, Shape] = {
     "BranchCreateRequest": record("A branch to fork.", ("from",), name=TEXT, from_=_NULL_TEXT),
+    "BranchRenameRequest": record("What a branch is called from now on.", name=TEXT),
     "BranchMergeRequest": record(
         "Branches to merge.",
         ("target", "delete_branch", *_SETTLING),
@@ -247,7 +249,6 @@ REQUESTS: dict[str, Shape] = {
 
 def schemas() -> dict[str, Any]:
     """Every component, by name."""
-    closed = {
-        name: {**shape, "additionalProperties": False} for name, shape in {**REQUESTS, **INSPECTION_REQUESTS}.items()
-    }
-    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **closed, **ANSWERS, **INSPECTION}.items()))
+    requests = {**REQUESTS, **INSPECTION_REQUESTS, **UPLOADING_REQUESTS}
+    closed = {name: {**shape, "additionalProperties": False} for name, shape in requests.items()}
+    return dict(sorted({**WORDS, **DETAILS, **ERRORS, **closed, **ANSWERS, **INSPECTION, **UPLOADING}.items()))

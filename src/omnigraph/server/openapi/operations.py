@@ -13,6 +13,7 @@ NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 EVENTS = "text/event-stream"
 PLAIN = "text/plain"
+OCTETS = "application/octet-stream"
 BINARY: Shape = {"type": "string", "format": "binary"}
 
 _SENTENCES = {
@@ -103,10 +104,12 @@ class Operation:
 def _content(kind: str, answer: str) -> Shape:
     if kind in (JSON,):
         return ref(answer)
-    return dict(BINARY) if kind in (ARROW, "application/octet-stream") else dict(TEXT)
+    return dict(BINARY) if kind in (ARROW, OCTETS) else dict(TEXT)
 
 
 def _request_body(body: str) -> dict[str, Any]:
+    if body == OCTETS:
+        return {"required": True, "content": {OCTETS: {"schema": dict(BINARY)}}}
     if body == NDJSON:
         return {"required": True, "content": {NDJSON: {"schema": TEXT}}}
     required = body not in _OPTIONAL_BODIES
@@ -194,7 +197,7 @@ OPERATIONS = (
               "The commit behind each value of an entity", (400, 401, 403, 404, 410), "BlameOutput", query=_AT),
     Operation("get", f"{_G}/blob", "cluster_getBlob", "blobs", "Read a blob",
               (206, 302, 304, 400, 401, 403, 404, 412, 416, 500), "blob", query=_BLOB, headers=(*_CONDITIONS, *_RANGE),
-              media=("application/octet-stream",)),
+              media=(OCTETS,)),
     Operation("head", f"{_G}/blob", "cluster_headBlob", "blobs", "Look at a blob",
               (302, 304, 400, 401, 403, 404, 412, 500), "blob", query=_BLOB, headers=_CONDITIONS),
     Operation("post", f"{_G}/query", "cluster_query", "queries", "Run a read",
@@ -234,12 +237,24 @@ OPERATIONS = (
               (*_WRITES, 404, 412, 415), "GraphBatchLoadOutput", NDJSON,
               query=(_BRANCH, _query("from"), _MODE, _query("if_commit"), _query("message")),
               headers=_WRITE),
+    Operation("post", f"{_G}/load/files", "cluster_loadFiles", "mutations", "Load uploaded files, or only check them",
+              (*_WRITES, 404, 412, 415), "LoadFilesOutput", "LoadFilesRequest", headers=_WRITE, media=(JSON, NDJSON)),
+    Operation("get", f"{_G}/uploads", "cluster_listUploads", "uploads", "List uploaded files", (400, *_READS),
+              "UploadListOutput", query=(_BRANCH,)),
+    Operation("put", f"{_G}/uploads/{{file}}", "cluster_upload", "uploads", "Upload a file",
+              (400, 401, 403, 413, 429, 503), "UploadOutput", OCTETS, query=(_BRANCH,)),
+    Operation("delete", f"{_G}/uploads/{{file}}", "cluster_deleteUpload", "uploads", "Remove an uploaded file",
+              (400, 401, 403, 404), "UploadDeleteOutput", query=(_BRANCH,)),
+    Operation("post", f"{_G}/infer", "cluster_infer", "uploads", "A schema and a mapping for uploaded files",
+              (400, 401, 403, 404, 413, 415, 429, 503), "InferOutput", "InferRequest"),
     Operation("get", f"{_G}/branches", "cluster_listBranches", "branches", "List branches", _READS,
               "BranchListOutput"),
     Operation("post", f"{_G}/branches", "cluster_createBranch", "branches", "Create a branch",
               (400, 401, 403, 409, 429, 503), "BranchCreateOutput", "BranchCreateRequest"),
     Operation("delete", f"{_G}/branches/{{branch}}", "cluster_deleteBranch", "branches", "Delete a branch",
               (401, 403, 404, 429, 503), "BranchDeleteOutput"),
+    Operation("post", f"{_G}/branches/{{branch}}/rename", "cluster_renameBranch", "branches", "Rename a branch",
+              (400, 401, 403, 404, 409, 429, 503), "BranchRenameOutput", "BranchRenameRequest"),
     Operation("post", f"{_G}/branches/merge", "cluster_mergeBranches", "branches", "Merge branches, or preview it",
               (*_WRITES, 404), "BranchMergeOutput", "BranchMergeRequest", headers=(_WAIT,)),
     Operation("get", f"{_G}/diff", "cluster_diff", "commits", "What differs between two points",

@@ -115,15 +115,24 @@ async def _serve(deployment: Deployment, settings: Settings, listening: socket.s
     _LOG.info("serving", extra={"graphs": len(deployment.graphs), "state": deployment.state.value})
     following = asyncio.create_task(follow_applied(server, settings.reload_seconds))
     returning = asyncio.create_task(return_freed(server.pools))
+    sweeping = asyncio.create_task(_sweep_uploads(server))
     try:
         await wire.serve(sockets=[listening])
     finally:
         following.cancel()
         returning.cancel()
+        sweeping.cancel()
         if metrics is not None:
             metrics.shutdown()
             metrics.server_close()
         server.close()
+
+
+async def _sweep_uploads(server: Server) -> None:
+    """Remove uploaded files that were not used for too long, a few times in that period."""
+    while True:
+        await server.pools.small(server.uploads.sweep)
+        await asyncio.sleep(server.uploads.limits.seconds / 4)
 
 
 def _metrics_listener(server: Server, bind: str | None) -> WSGIServer | None:
@@ -186,7 +195,7 @@ def with_cors(server: Server, settings: Settings) -> ASGIApp:
     return CORSMiddleware(
         server,
         allow_origins=settings.cors_origins,
-        allow_methods=["GET", "HEAD", "POST", "DELETE"],
+        allow_methods=["GET", "HEAD", "POST", "PUT", "DELETE"],
         allow_headers=["Authorization", "Content-Type", "Prefer", "Last-Event-ID", PRECONDITION, REQUEST_ID],
         expose_headers=["ETag", SNAPSHOT_ID, PRECONDITION, REQUEST_ID],
     )

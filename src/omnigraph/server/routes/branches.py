@@ -1,4 +1,4 @@
-"""Branches: list, create, delete, merge."""
+"""Branches: list, create, rename, delete, merge."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph.errors import Conflict, OmnigraphError
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
-from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest
+from omnigraph.server.http.models import BranchCreateRequest, BranchMergeRequest, BranchRenameRequest
 from omnigraph.server.http.outputs import commit_output, settled_output
 from omnigraph.server.http.refusal import bad_request
 from omnigraph.storage.branches.names import new_name
@@ -47,6 +47,18 @@ async def delete(exchange: Exchange) -> Response:
     with exchange.admit(_ESTIMATE):
         await exchange.write(lambda: graph.branches.delete(name))
     return answer({"uri": exchange.graph.uri, "name": name, "actor_id": exchange.actor})
+
+
+async def rename(exchange: Exchange) -> Response:
+    """Give a branch another name: its rows appear under that and go from the former one, so it needs both rights."""
+    body = await exchange.json(BranchRenameRequest)
+    old, name = named_branch(exchange.params["branch"]), new_name(body.name, "branch")
+    await exchange.allow(Action.BRANCH_CREATE, branch=old, target=name)
+    await exchange.allow(Action.BRANCH_DELETE, target=old)
+    graph = exchange.graph.acting(exchange.actor)
+    with exchange.admit(_ESTIMATE):
+        await exchange.write(lambda: graph.branches.rename(old, name))
+    return answer({"uri": exchange.graph.uri, "from": old, "name": name, "actor_id": exchange.actor})
 
 
 async def merge(exchange: Exchange) -> Response:

@@ -23,8 +23,8 @@ _MODES: tuple[Mode, ...] = get_args(Mode)
 async def load(exchange: Exchange) -> Response:
     """Records as text inside JSON."""
     body = await exchange.json(LoadRequest, limit=bodies.LARGE)
-    branch, base = named_branch(body.branch), _base(body.from_)
-    await _decide(exchange, branch, base)
+    branch, base = named_branch(body.branch), named_base(body.from_)
+    await decide_load(exchange, branch, base)
     data, size = await bodies.beside_others(lambda: (record_lines(body.data), len(body.data.encode())), len(body.data))
     with exchange.admit(size):
         expected = matching(exchange, body.if_commit)
@@ -35,9 +35,9 @@ async def load(exchange: Exchange) -> Response:
 
 async def load_ndjson(exchange: Exchange) -> Response:
     """A batch of lines; not a byte of it is asked for before the policy has decided."""
-    branch, base = named_branch(exchange.value("branch")), _base(exchange.value("from"))
+    branch, base = named_branch(exchange.value("branch")), named_base(exchange.value("from"))
     mode, expected = _mode(exchange.value("mode")), matching(exchange, exchange.value("if_commit"))
-    await _decide(exchange, branch, base)
+    await decide_load(exchange, branch, base)
     bodies.require_ndjson(exchange.request)
     data = await bodies.read_batch(exchange.request, seconds=exchange.server.settings.body_seconds)
     with exchange.admit(len(data)):
@@ -54,11 +54,12 @@ def _mode(given: str | None) -> Mode:
     raise bad_request(f"unknown load mode '{given}' (expected {', '.join(_MODES)})")
 
 
-def _base(given: str | None) -> str | None:
+def named_base(given: str | None) -> str | None:
+    """The branch that a missing one is created from."""
     return None if given is None else named_branch(given, "from")
 
 
-async def _decide(exchange: Exchange, branch: str, base: str | None) -> None:
+async def decide_load(exchange: Exchange, branch: str, base: str | None) -> None:
     """A missing branch needs a base and the right to create it; an existing one needs neither."""
     graph = exchange.graph.handle
     if branch not in await exchange.read(lambda _: graph.branches.list()):

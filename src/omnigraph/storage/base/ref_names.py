@@ -1,7 +1,8 @@
 """Names of refs: every incarnation of a branch has a ref of its own, whose name says what it was forked from.
 
 `review/x--b7.0.42` is the ref of a branch `review/x` that was made under epoch 7 of graph control from version 42 of
-main; in the middle stands a hash of the parent's ref if that is not main. No two holders of control have one epoch, so
+main; in the middle stands a hash of the parent's ref if that is not main. `--r7.….42` is that of a branch that took the
+place of its parent, under another name. No two holders of control have one epoch, so
 no ref comes twice, and a listing of names tells who descends from whom without reading a file. Branches that earlier
 releases made have refs of their own name. A table's ref is called like that of its branch's manifest, with `--2`, `--3`
 and so on when that name is taken.
@@ -13,7 +14,7 @@ import re
 
 from omnigraph.ids import fnv1a64
 
-_INCARNATION = re.compile(r"--b([0-9]+)\.([0-9a-f]+)\.([0-9]+)\Z")
+_INCARNATION = re.compile(r"--[br]([0-9]+)\.([0-9a-f]+)\.([0-9]+)\Z")
 _TABLE_SUFFIX = re.compile(r"--[0-9]+\Z")
 _MAIN = "0"
 
@@ -21,13 +22,23 @@ _MAIN = "0"
 LANCE_ENTRIES = frozenset({"data", "_versions", "_transactions", "_deletions", "_indices", "_refs"})
 
 
-def new_ref(branch: str, *, epoch: int, parent: str | None, version: int) -> str:
-    """The ref of a branch that is made now, under this epoch of graph control.
+def new_ref(branch: str, *, epoch: int, parent: str | None, version: int, renames: bool = False) -> str:
+    """The ref of a branch that is made now, under this epoch of graph control; one that `renames` replaces its parent.
 
     >>> new_ref("review/x", epoch=7, parent=None, version=42)
     'review/x--b7.0.42'
     """
-    return f"{branch}--b{epoch}.{_mark(parent)}.{version}"
+    return f"{branch}--{'r' if renames else 'b'}{epoch}.{_mark(parent)}.{version}"
+
+
+def renames_parent(ref: str) -> bool:
+    """Whether a ref was made to take the place of its parent.
+
+    >>> renames_parent("x--r7.1f00ab12.42"), renames_parent("x--b7.0.42")
+    (True, False)
+    """
+    found = _INCARNATION.search(ref)
+    return found is not None and found[0].startswith("--r")
 
 
 def branch_of(ref: str) -> str:

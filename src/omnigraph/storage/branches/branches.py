@@ -1,6 +1,8 @@
-"""Graph branches: create, list and delete them so that several processes agree on what exists."""
+"""Graph branches: create, list, rename and delete them so that several processes agree on what exists."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChanged, Retry, StorageError
 from omnigraph.ids import now_micros
@@ -8,6 +10,7 @@ from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_REF, is_public
 from omnigraph.storage.base.ref_names import branch_of, new_ref
 from omnigraph.storage.base.store import Store
+from omnigraph.storage.branches.former import former_names, former_refs
 from omnigraph.storage.branches.names import branch_name, new_name
 from omnigraph.storage.branches.private_branches import discard_unannounced
 from omnigraph.storage.branches.retire import forget_refs, keep, seal
@@ -28,17 +31,22 @@ _REGISTER_ATTEMPTS = 8
 
 def list_branches(store: Store) -> list[str]:
     """Every public branch, main first; one listing, whatever their number."""
-    return ["main", *sorted(name for name in live_refs(store.root) if is_public(name))]
+    live = live_refs(store.root)
+    return ["main", *sorted(name for name in live if is_public(name) and name not in former_names(store, live))]
 
 
 def readable_branches(store: Store) -> list[str]:
     """The public branches and the private ones of running transactions, main first."""
-    return ["main", *sorted(name for name in live_refs(store.root) if name != SCHEMA_LOCK_REF)]
+    live = live_refs(store.root)
+    hidden = {SCHEMA_LOCK_REF, *former_names(store, live)}
+    return ["main", *sorted(name for name in live if name not in hidden)]
 
 
 def branch_exists(store: Store, branch: str | None) -> bool:
-    """Whether there is such a branch (None is main); reads one ref and no other."""
-    return branch is None or find_ref(store.root, branch) is not None
+    """Whether there is such a branch (None is main); reads one ref and no other, unless branches were renamed."""
+    if branch is None:
+        return True
+    return find_ref(store.root, branch) is not None and branch not in former_names(store, live_refs(store.root))
 
 
 def lineage(store: Store, branch: str | None) -> list[str]:
@@ -67,9 +75,7 @@ def create_branch(store: Store, name: str, *, source: str | None = None, version
     origin = None if source is None else branch_name(source)
     with store.gates.hold([origin, branch]), hold_control(store, "branch_create", target=branch) as control:
         _finish_interrupted(store, control)
-        if find_tag(store, branch) is not None:
-            raise Conflict(f"there is a tag '{branch}' already; choose another name, or delete the tag first")
-        _refuse_taken(store, branch)
+        _refuse_name(store, branch)
         root = store.root
         captured = manifest.load(root, origin) if version is None else manifest.load_kept(root, origin, version)
         hit("branch_create.pre_native")
@@ -78,6 +84,38 @@ def create_branch(store: Store, name: str, *, source: str | None = None, version
         _refuse_if_overtaken(store, created, control)
         _register(store, created)
         hit("branch_create.post_registry")
+
+
+def rename_branch(store: Store, name: str, to: str, *, bound: str | None = None) -> None:
+    """Give a branch another name: a new one takes its place, at the same commit, and the former name is closed.
+
+    The seal is where the names change: before it both are branches, after it only the new one is. What the branch has
+    written stays where it is, and so does what was made from it.
+    """
+    branch, target = branch_name(name), new_name(to, "branch")
+    if branch is None:
+        raise BadRequest("'main' cannot be renamed")
+    if branch == bound:
+        raise Conflict(f"branch '{branch}' is currently active; switch to another branch first")
+    with store.gates.hold([None, branch, target]), hold_control(store, "branch_rename", target=target) as control:
+        _finish_interrupted(store, control)
+        discard_unannounced(store)
+        ref = _require_live(store, branch)
+        _refuse_schema_change(store)
+        _refuse_tagged(store, branch, "renamed")
+        _refuse_name(store, target, replaces=branch)
+        captured = manifest.load(store.root, branch)
+        created = _fork_manifest(store, target, captured, control, renames=True)
+        hit("branch_rename.post_native")
+        _refuse_if_overtaken(store, created, control)
+        _register(store, created)
+        hit("branch_rename.pre_seal")
+        try:
+            seal(store, ref, control, at=captured.state.version)
+        except ReadSetChanged:  # written to meanwhile, or overtaken, which takes the new branch back as well
+            _refuse_if_overtaken(store, created, control)
+            complete_delete(store, created, control)
+            raise
 
 
 def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
@@ -90,10 +128,21 @@ def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
     with store.gates.hold([None, branch]), hold_control(store, "branch_delete", target=branch) as control:
         _finish_interrupted(store, control)
         discard_unannounced(store)
-        ref = require_ref(store.root, branch)
+        ref = _require_live(store, branch)
         _refuse_schema_change(store)
-        _refuse_dependents(store, branch, ref)
-        complete_delete(store, ref, control)
+        former = former_refs(store, ref)
+        _refuse_dependents(store, branch, (ref, *former))
+        for each in former:  # noted before the only branch goes that hides them
+            control.retired[each.name] = now_micros()
+        for each in (ref, *former):
+            complete_delete(store, each, control)
+
+
+def _require_live(store: Store, branch: str) -> Ref:
+    """The ref of a branch, by its present name."""
+    if branch in former_names(store, live_refs(store.root)):
+        raise BranchNotFound(branch)
+    return require_ref(store.root, branch)
 
 
 def complete_delete(store: Store, ref: Ref, control: Control) -> None:
@@ -131,8 +180,9 @@ def _finish_interrupted(store: Store, control: Control) -> list[str]:
     finished = []
     for name in list(control.retired):
         ref = read_ref(store.root.manifest(), name)
-        if ref is None or keep(store, name):
-            # Without a ref nothing can be read or published there; earlier releases kept names for a while.
+        if ref is None or forks_of(store.root, name) or keep(store, name):
+            # Without a ref nothing can be read or published there; earlier releases kept names for a while. What others
+            # were made from is the former name of a branch whose deletion did not come far.
             control.retired.pop(name)
         else:
             complete_delete(store, ref, control)
@@ -143,18 +193,26 @@ def _finish_interrupted(store: Store, control: Control) -> list[str]:
 # --- creating ----------------------------------------------------------------------------------------
 
 
-def _refuse_taken(store: Store, branch: str) -> None:
+def _refuse_name(store: Store, branch: str, *, replaces: str | None = None) -> None:
+    if find_tag(store, branch) is not None:
+        raise Conflict(f"there is a tag '{branch}' already; choose another name, or delete the tag first")
     live = live_refs(store.root)
+    if (successor := former_names(store, live).get(branch)) is not None:
+        raise Conflict(
+            f"'{branch}' is the former name of branch '{successor}', whose older commits have it; choose another name"
+        )
     if branch in live:
         raise Conflict(f"branch '{branch}' already exists")
     for other in live:
-        if other != SCHEMA_LOCK_REF and (other.startswith(f"{branch}/") or branch.startswith(f"{other}/")):
+        if other not in (SCHEMA_LOCK_REF, replaces) and (
+            other.startswith(f"{branch}/") or branch.startswith(f"{other}/")
+        ):
             raise Conflict(f"branch '{branch}' and branch '{other}' would nest; choose another name")
 
 
-def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control) -> Ref:
+def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control, *, renames: bool = False) -> Ref:
     state, parent = captured.state, captured.handle.address.ref
-    name = new_ref(branch, epoch=control.epoch, parent=parent, version=state.version)
+    name = new_ref(branch, epoch=control.epoch, parent=parent, version=state.version, renames=renames)
     manifest_root = store.root.manifest()
     for attempt in range(2):
         trunk = tables.open_table(manifest_root, control=True)
@@ -221,13 +279,19 @@ def _refuse_schema_change(store: Store) -> None:
             raise Conflict(f"schema change {operation_id} is unresolved; open the graph read-write to resolve it")
 
 
-def _refuse_dependents(store: Store, branch: str, ref: Ref) -> None:
+def _refuse_dependents(store: Store, branch: str, refs: Sequence[Ref]) -> None:
     """A branch shows tables of another only if it descends from it, and then every branch between the two lives."""
-    for child in forks_of(store.root, ref.name):
-        raise Conflict(f"branch '{branch}' cannot be deleted: branch '{branch_of(child)}' still depends on it")
+    own = {ref.name for ref in refs}
+    for child in (child for ref in refs for child in forks_of(store.root, ref.name)):
+        if child not in own:
+            raise Conflict(f"branch '{branch}' cannot be deleted: branch '{branch_of(child)}' still depends on it")
+    _refuse_tagged(store, branch, "deleted")
+
+
+def _refuse_tagged(store: Store, branch: str, done: str) -> None:
     for tag in list_tags(store):
         if tag.branch == branch:
-            raise Conflict(f"branch '{branch}' cannot be deleted: tag '{tag.name}' names one of its commits")
+            raise Conflict(f"branch '{branch}' cannot be {done}: tag '{tag.name}' names one of its commits")
 
 
 def _remove_authority(store: Store, ref: Ref, control: Control) -> None:

@@ -22,10 +22,11 @@ from omnigraph.storage.manifest.rows import HeadRow, ManifestRow, Seal
 _ATTEMPTS = 32
 
 
-def seal(store: Store, ref: Ref, control: Control) -> dict[str, list[str]]:
+def seal(store: Store, ref: Ref, control: Control, *, at: int | None = None) -> dict[str, list[str]]:
     """Close a branch for publication, and say which refs of tables it showed last, by location.
 
-    A publish and the seal rewrite the same row, so they are totally ordered.
+    A publish and the seal rewrite the same row, so they are totally ordered. With `at`, only while the manifest is at
+    that version; ReadSetChanged otherwise.
     """
     branch, outcome = branch_of(ref.name), None
     for _ in range(_ATTEMPTS):
@@ -37,6 +38,8 @@ def seal(store: Store, ref: Ref, control: Control) -> dict[str, list[str]]:
         state = loaded.state
         if state.identifier != ref.identifier:
             raise ReadSetChanged(f"branch_identifier:{branch}", expected=ref.identifier, actual=state.identifier)
+        if at is not None and state.version != at:
+            raise ReadSetChanged(f"graph_branch:{branch}", expected=at, actual=state.version)
         # After the look: a process that takes control from here on keeps the branch by rewriting the row that was read.
         control.confirm()
         hit("branch_delete.pre_seal")

@@ -41,7 +41,7 @@ VERSION_DIGITS = 20
 SCHEMA_ID = "graph_schema"
 CONTROL_ID = "graph_control"
 
-ControlKind = Literal["branch_create", "branch_delete", "schema_apply", "cleanup", "tag"]
+ControlKind = Literal["branch_create", "branch_rename", "branch_delete", "schema_apply", "cleanup", "tag"]
 
 
 @dataclass(frozen=True, slots=True)

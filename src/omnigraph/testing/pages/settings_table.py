@@ -112,6 +112,11 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "separated by commas; `*` for any",
         ),
         "OMNIGRAPH_METRICS_BIND": ("none", "an address of its own for `/metrics`, without tokens"),
+        "OMNIGRAPH_UPLOADS": ("in the temporary directory", "where uploaded files are kept"),
+        "OMNIGRAPH_UPLOAD_BYTES_MAX": ("256 MiB", "how large an uploaded file may be"),
+        "OMNIGRAPH_UPLOAD_EXPANDED_BYTES_MAX": ("1 GiB", "what an uploaded file may unpack to"),
+        "OMNIGRAPH_PER_ACTOR_UPLOAD_BYTES_MAX": ("1 GiB", "all uploaded files of one actor for one graph"),
+        "OMNIGRAPH_UPLOAD_LIFETIME_MS": ("3600000", "after how long an unused uploaded file is removed"),
         "OMNIGRAPH_STUDIO": ("on", "`off` does not serve the studio at `/studio`"),
         "OMNIGRAPH_LOG": ("`info`", "the level of the log, which is JSON lines on standard error"),
         "OMNIGRAPH_AUDIT_LOG": ("none", "a file for the decisions of policies, which are lines of the log otherwise"),
@@ -228,5 +233,6 @@ SERVER = {
     "cors_origins": "origins of browsers that may call",
     "allowed_hosts": "names besides `localhost` and addresses that a server without tokens answers to",
     "metrics_bind": "an address of its own for `/metrics`",
+    "uploads": "where uploaded files are kept, how large they may be, and for how long they stay",
     "studio": "whether the studio is served at `/studio`",
 }

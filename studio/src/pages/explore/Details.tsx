@@ -1,19 +1,24 @@
 // One node: its values, previews of its blobs, and where each value comes from.
+import { Pencil } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Failure, Loaded, Tabs } from '../../components/basics';
 import { api, ask, rawFetch } from '../../lib/api/client';
 import { titleOf } from '../../lib/entities';
 import { ago, bytes, cell, when } from '../../lib/format';
-import { useGraph } from '../../lib/graph';
+import { useGraph, usePermissions } from '../../lib/graph';
 import { type Point, target } from '../../lib/point';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
 import { commitLink } from '../links';
+import { Edit } from './Edit';
 import type { DrawnEntity } from './neighbourhood';
 
-export function Details({ node, point, schema }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined }) {
+export function Details({ node, point, schema, onSaved }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined; onSaved: () => void }) {
+  const [editing, setEditing] = useState(false);
+  const { may, restricted } = usePermissions(point.kind === 'branch' ? point.name : 'main');
+  const mayEdit = point.kind === 'branch' && may('change') && !restricted; // the past does not change
   const [tab, setTab] = useState<'values' | 'history'>('values');
   const dark = useStore(isDark);
   return (
@@ -22,9 +27,15 @@ export function Details({ node, point, schema }: { node: DrawnEntity; point: Poi
         <span className="dot" style={{ background: typeColor(schema, node.type, dark) }} />
         <h2 className="clip">{titleOf(node.entity, schema, node.type)}</h2>
         <span className="badge">{node.type}</span>
+        <span className="spacer" />
+        {mayEdit && !editing && tab === 'values' && (
+          <button className="button small" onClick={() => setEditing(true)}>
+            <Pencil size={13} /> Edit
+          </button>
+        )}
       </div>
       <Tabs label="About the node" value={tab} onChange={setTab} options={[{ value: 'values', label: 'Values' }, { value: 'history', label: 'History' }]} />
-      {tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}
+      {tab === 'values' && editing && mayEdit ? <Edit node={node} branch={point.name} schema={schema} onClose={() => setEditing(false)} onSaved={onSaved} /> : tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}
     </section>
   );
 }

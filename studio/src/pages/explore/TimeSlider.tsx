@@ -12,6 +12,7 @@ export interface Moment {
   commits: Schemas['CommitOutput'][]; // oldest first
   at: number;
   move: (at: number) => void;
+  reload: () => void; // after a write
 }
 
 const MOST = 300;
@@ -30,7 +31,7 @@ export function useMoment(chosen: Point): Moment {
   const at = back === null ? commits.length - 1 : Math.min(back, commits.length - 1);
   const commit = back === null ? null : (commits[at]?.graph_commit_id ?? null);
   const point = useMemo<Point>(() => (commit === null ? chosen : { kind: 'snapshot', id: commit }), [commit, chosen]);
-  return { point, head: commits.at(-1)?.graph_commit_id ?? null, commits, at, move: (next) => setBack(next >= commits.length - 1 ? null : next) };
+  return { point, head: commits.at(-1)?.graph_commit_id ?? null, commits, at, move: (next) => setBack(next >= commits.length - 1 ? null : next), reload: found.reload };
 }
 
 export function TimeSlider({ moment }: { moment: Moment }) {

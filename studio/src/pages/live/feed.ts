@@ -1,7 +1,7 @@
-// The change feed of a branch, polled while the page is looked at.
+// The change feed of a branch, pushed by the server while the page is looked at.
 import { useEffect, useRef, useState } from 'react';
 import { type Change, ofCommit } from '../../components/Changes';
-import { api, ask, type Schemas } from '../../lib/api/client';
+import { ApiError, api, ask, rawFetch, type Schemas } from '../../lib/api/client';
 
 export interface Block {
   cause: Schemas['ChangeCauseOutput'];
@@ -9,43 +9,50 @@ export interface Block {
   changes: Change[];
 }
 
-const EVERY_MS = 2000;
-const MOST = 100; // commits that are kept
-const PAGES = 10; // of one poll
+interface Event {
+  kind: string;
+  id: string | null;
+  data: unknown;
+}
 
-/** The newest commits first, since the page was opened; `paused` keeps the place and asks for nothing. */
-export function useFeed(graph: string, branch: string, paused: boolean): { blocks: Block[]; error: unknown; asked: number | null; retry: () => void; clear: () => void } {
+const MOST = 100; // commits that are kept
+const AGAIN_MS = 1000; // a connection that ended by itself is made again after this
+
+/** The newest commits first, since the page was opened; `paused` keeps the place and listens to nothing. */
+export function useFeed(graph: string, branch: string, paused: boolean): { blocks: Block[]; error: unknown; listening: boolean; retry: () => void; clear: () => void } {
   const [blocks, setBlocks] = useState<Block[]>([]);
   const [error, setError] = useState<unknown>(null);
-  const [asked, setAsked] = useState<number | null>(null);
+  const [listening, setListening] = useState(false);
   const [turn, setTurn] = useState(0);
   const cursor = useRef<{ of: string; value: string } | null>(null);
-  useEffect(() => {
-    setBlocks([]);
-    setAsked(null);
-  }, [graph, branch]);
+  useEffect(() => setBlocks([]), [graph, branch]);
   useEffect(() => {
     if (paused) return;
     const stop = new AbortController();
     const here = `${graph}\n${branch}`;
-    let timer = 0;
-    const poll = async () => {
-      try {
+    const listen = async () => {
+      while (!stop.signal.aborted) {
         const known = cursor.current?.of === here ? cursor.current.value : null;
-        const { found, next } = await read(graph, branch, known, stop.signal);
-        cursor.current = { of: here, value: next };
-        if (found.length > 0) setBlocks((before) => [...found.reverse(), ...before].slice(0, MOST));
-        setAsked(Date.now());
-        setError(null);
-        timer = window.setTimeout(() => void poll(), EVERY_MS);
-      } catch (failure) {
-        if (!stop.signal.aborted) setError(failure);
+        for await (const event of events(graph, branch, known, stop.signal)) {
+          setListening(true);
+          setError(null);
+          if (event.id !== null) cursor.current = { of: here, value: event.id };
+          if (event.kind === 'changes') {
+            const block = await blockOf(graph, event.data as Schemas['CommitChangesOutput'], stop.signal);
+            setBlocks((before) => joined(block, before));
+          } else if (event.kind === 'error') {
+            const told = event.data as { error?: string; code?: string };
+            throw new ApiError(403, told.error ?? 'The feed ended.', told.code, {});
+          }
+        }
+        setListening(false);
+        await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       }
     };
-    void poll();
+    listen().catch((failure: unknown) => stop.signal.aborted || setError(failure));
     return () => {
-      clearTimeout(timer);
       stop.abort();
+      setListening(false);
     };
   }, [graph, branch, paused, turn]);
   const retry = () => {
@@ -53,29 +60,47 @@ export function useFeed(graph: string, branch: string, paused: boolean): { block
     setError(null);
     setTurn((before) => before + 1);
   };
-  return { blocks, error, asked, retry, clear: () => setBlocks([]) };
+  return { blocks, error, listening, retry, clear: () => setBlocks([]) };
 }
 
-/** What has happened since a cursor, oldest first, and the cursor after it. */
-async function read(graph: string, branch: string, cursor: string | null, signal: AbortSignal): Promise<{ found: Block[]; next: string }> {
-  const found = new Map<string, Block>();
-  let position: { cursor?: string; start?: string; page_token?: string } = cursor === null ? { start: 'now' } : { cursor };
-  let next = cursor ?? '';
-  for (let page = 0; page < PAGES; page += 1) {
-    const told = await ask(api.GET('/graphs/{graph_id}/changes', { params: { path: { graph_id: graph }, query: { branch, limit: 200, ...position } }, signal }));
-    for (const { cause, changes } of told.blocks) {
-      const known = found.get(cause.graph_commit_id);
-      if (known) known.changes.push(...changes.map(ofCommit));
-      else found.set(cause.graph_commit_id, { cause, message: null, changes: changes.map(ofCommit) });
+/** A commit whose changes fill several events is one block. */
+function joined(block: Block, before: Block[]): Block[] {
+  const known = before.find((each) => each.cause.graph_commit_id === block.cause.graph_commit_id);
+  if (!known) return [block, ...before].slice(0, MOST);
+  return before.map((each) => (each === known ? { ...each, changes: [...each.changes, ...block.changes] } : each));
+}
+
+/** Server-sent events, read with `fetch`: an EventSource could not send the token. */
+async function* events(graph: string, branch: string, cursor: string | null, signal: AbortSignal): AsyncGenerator<Event> {
+  const query = new URLSearchParams({ branch, ...(cursor === null ? { start: 'now' } : { cursor }) });
+  const place = `/graphs/${encodeURIComponent(graph)}/changes/stream?${query.toString()}`;
+  const response = await rawFetch(place, { signal, headers: { Accept: 'text/event-stream' } });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split('\n\n');
+    rest = parts.pop()!;
+    for (const part of parts) {
+      const event = parse(part);
+      if (event) yield event;
     }
-    if (told.cursor) next = told.cursor;
-    if (told.next_page_token) position = { page_token: told.next_page_token };
-    else if (told.caught_up !== false || !told.cursor) break;
-    else position = { cursor: told.cursor };
   }
-  const blocks = [...found.values()];
-  await Promise.all(blocks.map(async (each) => (each.message = await messageOf(graph, each.cause.graph_commit_id, signal))));
-  return { found: blocks, next };
+}
+
+function parse(text: string): Event | null {
+  const found: Record<string, string> = {};
+  for (const line of text.split('\n')) {
+    const at = line.indexOf(': ');
+    if (at > 0) found[line.slice(0, at)] = line.slice(at + 2);
+  }
+  if (found.event === undefined || found.data === undefined) return null; // a comment that says that the server lives
+  return { kind: found.event, id: found.id ?? null, data: JSON.parse(found.data) };
+}
+
+async function blockOf(graph: string, told: Schemas['CommitChangesOutput'], signal: AbortSignal): Promise<Block> {
+  return { cause: told.cause, message: await messageOf(graph, told.cause.graph_commit_id, signal), changes: told.changes.map(ofCommit) };
 }
 
 async function messageOf(graph: string, commit: string, signal: AbortSignal): Promise<string | null> {

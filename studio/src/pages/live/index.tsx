@@ -48,7 +48,7 @@ function Feed({ branch }: { branch: string }) {
       title="Live"
       note={
         <span className="row" role="status">
-          <span className={`dot pulse ${paused || feed.error ? 'off' : ''}`} /> {feed.error ? 'Stopped' : paused ? 'Paused' : feed.asked === null ? 'Connecting' : 'Listening'}: {branch}
+          <span className={`dot pulse ${paused || feed.error ? 'off' : ''}`} /> {feed.error ? 'Stopped' : paused ? 'Paused' : feed.listening ? 'Listening' : 'Connecting'}: {branch}
         </span>
       }
       actions={

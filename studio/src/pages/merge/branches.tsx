@@ -1,4 +1,4 @@
-// Dialogs that make and delete branches.
+// Dialogs that make, rename and delete branches.
 import { useState } from 'react';
 import { Dialog, Failure, toast } from '../../components/basics';
 import { api, ask } from '../../lib/api/client';
@@ -48,6 +48,35 @@ export function CreateBranch({ from, onClose }: { from: string; onClose: () => v
         <div className="actions">
           <button type="button" className="button" onClick={onClose}>Cancel</button>
           <button className="button primary" disabled={busy || !name.trim()}>Make the branch</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function RenameBranch({ name, onClose }: { name: string; onClose: () => void }) {
+  const { id, branches } = useGraph();
+  const [to, setTo] = useState(name);
+  const { busy, failed, run } = useDoing();
+  const rename = async () => {
+    await ask(api.POST('/graphs/{graph_id}/branches/{branch}/rename', { params: { path: { graph_id: id, branch: name } }, body: { name: to.trim() } }));
+    toast(`${name} is called ${to.trim()} now.`);
+    branches.reload();
+    setParams({ at: `branch:${to.trim()}`, source: to.trim() }, { replace: false });
+    onClose();
+  };
+  return (
+    <Dialog title={`Rename ${name}`} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => { event.preventDefault(); if (to.trim() && to.trim() !== name) run(rename); }}>
+        <div className="field">
+          <label htmlFor="branch-to">New name</label>
+          <input id="branch-to" className="input" value={to} onChange={(event) => setTo(event.target.value)} autoFocus />
+        </div>
+        <p className="small muted">Its commits stay what they are. Programs that use the former name are told that there is no such branch.</p>
+        {failed !== null && <Failure error={failed} />}
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>Cancel</button>
+          <button className="button primary" disabled={busy || !to.trim() || to.trim() === name}>Rename the branch</button>
         </div>
       </form>
     </Dialog>

@@ -1,5 +1,5 @@
-// Review of a merge: what comes in, what contradicts, what the result will be; and branches made and deleted.
-import { ArrowRight, GitBranch, GitBranchPlus, Trash2 } from 'lucide-react';
+// Review of a merge: what comes in, what contradicts, what the result will be; and branches made, renamed and deleted.
+import { ArrowRight, GitBranch, GitBranchPlus, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Empty, Loaded, Page, Panel } from '../../components/basics';
 import { api, ask } from '../../lib/api/client';
@@ -9,7 +9,7 @@ import { usePoint } from '../../lib/point';
 import { setParams, usePlace } from '../../lib/router';
 import { useShortcuts } from '../../lib/shortcuts';
 import { useAsync } from '../../lib/useAsync';
-import { CreateBranch, DeleteBranch } from './branches';
+import { CreateBranch, DeleteBranch, RenameBranch } from './branches';
 import { Review } from './Review';
 import './merge.css';
 
@@ -23,11 +23,12 @@ export default function Merge() {
   const ofTarget = usePermissions(target);
   const ofSource = usePermissions(source ?? target);
   const missing = branches.data !== undefined && source !== null && !(branches.data.includes(source) && branches.data.includes(target));
-  const [dialog, setDialog] = useState<'create' | 'delete' | null>(null);
+  const [dialog, setDialog] = useState<'create' | 'rename' | 'delete' | null>(null);
   const described = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/describe', { params: { path: { graph_id: id } }, signal }))).divergence, [id, branches.data]);
   const distance = new Map(described.data?.map((each) => [each.branch, each]));
   const mayCreate = ofTarget.may('branch_create');
   const mayDelete = source !== null && source !== 'main' && ofSource.may('branch_delete');
+  const mayRename = mayDelete && ofSource.may('branch_create');
   useShortcuts([{ keys: 'n', what: 'Make a new branch', run: () => mayCreate && setDialog('create') }]);
   return (
     <Page
@@ -37,6 +38,11 @@ export default function Merge() {
           {mayDelete && (
             <button className="button danger" onClick={() => setDialog('delete')}>
               <Trash2 size={15} /> Delete <span className="clip merge-name">{source}</span>
+            </button>
+          )}
+          {mayRename && (
+            <button className="button" onClick={() => setDialog('rename')}>
+              <Pencil size={15} /> Rename…
             </button>
           )}
           {mayCreate && (
@@ -103,6 +109,7 @@ export default function Merge() {
         </div>
       </div>
       {dialog === 'create' && <CreateBranch from={point.kind === 'branch' ? point.name : 'main'} onClose={() => setDialog(null)} />}
+      {dialog === 'rename' && source !== null && <RenameBranch name={source} onClose={() => setDialog(null)} />}
       {dialog === 'delete' && source !== null && <DeleteBranch name={source} onClose={() => setDialog(null)} />}
     </Page>
   );

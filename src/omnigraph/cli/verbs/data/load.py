@@ -23,12 +23,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.values.result import LoadResult
 
 _ONLY_IN_STORAGE = (
-    "--mapping",
     "--runner",
-    "--on-error",
     "--rejects",
     "--max-errors",
-    "--dry-run",
     "--no-embed",
     "--no-build",
     "--timings",
@@ -144,18 +141,28 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
     paths = call.many("--data")
     data: Any = read_stdin() if paths == ["-"] else [path if "://" in path else Path(path) for path in paths]
     stored = in_storage(graph)
-    if stored is None:
-        refuse_served(call, *_ONLY_IN_STORAGE)
-        return graph.load(data, mode, branch=branch, from_=base, message=call.text("--message"))
     mapping, on_error = call.text("--mapping"), call.text("--on-error")
+    # A dry run is there to say what is wrong, so it goes on unless it is told to stop.
+    skips = on_error == "skip" or (on_error is None and call.given("--dry-run"))
+    if stored is None:
+        refuse_served(call, *_ONLY_IN_STORAGE, *(() if mapping is not None else ("--on-error", "--dry-run")))
+        return graph.load(
+            None if mapping is not None else data,
+            mode,
+            mapping=mapping,
+            branch=branch,
+            from_=base,
+            on_error="skip" if skips else "stop",
+            dry_run=call.given("--dry-run"),
+            message=call.text("--message"),
+        )
     return stored.load(
         None if mapping is not None else data,
         mode,
         mapping=mapping,
         branch=branch,
         from_=base,
-        # A dry run is there to say what is wrong, so it goes on unless it is told to stop.
-        on_error="skip" if on_error == "skip" or (on_error is None and call.given("--dry-run")) else "stop",
+        on_error="skip" if skips else "stop",
         rejects=call.text("--rejects"),
         max_errors=call.number("--max-errors"),
         runner=parse_runner(call.value("--runner")),

@@ -1,4 +1,4 @@
-"""`branch create`, `list`, `delete` and `merge`."""
+"""`branch create`, `list`, `rename`, `delete` and `merge`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,20 @@ def list_branches(call: Call) -> None:
         output.document({"branches": names})
     else:
         output.write("".join(f"{name}\n" for name in names))
+
+
+def rename(call: Call) -> None:
+    """A branch gets another name."""
+    target, name, to = write_target(call), call.required("NAME"), call.required("TO")
+    if name.strip() == "main":
+        raise BadRequest("cannot rename branch 'main'")
+    echo(call, target)
+    with target.writer() as graph:
+        graph.branches.rename(name, to)
+    if call.json:
+        output.document({"uri": target.uri, "from": name, "name": to, "actor_id": target.actor})
+    else:
+        output.line(f"renamed branch {name} to {to}")
 
 
 def delete(call: Call) -> None:

@@ -1,0 +1,193 @@
+"""Loads of a served graph: records in one body, or files that a mapping names, which are uploaded first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from omnigraph.client import answers, calls
+from omnigraph.client.request import Answer, Request, members, no_answer, pairs, segment
+from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.ids import new_ulid
+
+if TYPE_CHECKING:
+    from omnigraph.client.transport import AsyncTransport, Transport
+    from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
+
+Given: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
+_ELSEWHERE = "load it where the storage is, with og.open or --store"
+
+
+class Loads:
+    """The verb `load` of a served graph."""
+
+    _transport: Transport
+    _branch: str
+
+    def load(
+        self,
+        data: Any = None,
+        mode: LoadMode = "append",
+        *,
+        mapping: Given | None = None,
+        branch: str | None = None,
+        from_: str | None = None,
+        on_error: OnError = "stop",
+        dry_run: bool = False,
+        attempts: int | None = None,
+        message: str | None = None,
+    ) -> LoadResult:
+        """Load records, or the files of a mapping, as one commit, or not at all.
+
+        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
+        names files of this machine, which are uploaded, one for each source; with it, `dry_run` checks everything and
+        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
+        """
+        named = branch or self._branch
+        if mapping is None:
+            _refuse_options(data, on_error, dry_run=dry_run)
+            asked = calls.load(calls.records_of(data), mode, named, from_, message)
+            return self._transport.send(asked.with_attempts(attempts))
+        prepared = _prepared(data, mapping)
+        try:
+            for request in prepared.uploads(named):
+                self._transport.send(request)
+            loading = prepared.load(mode, named, from_, on_error, dry_run=dry_run, message=message)
+            return self._transport.send(loading.with_attempts(attempts))
+        finally:
+            for removal in prepared.removals(named):
+                with suppress(OmnigraphError):  # it is removed by itself after a while
+                    self._transport.send(removal)
+
+
+class AsyncLoads:
+    """The verb `load` of a served graph, awaited."""
+
+    _transport: AsyncTransport
+    _branch: str
+
+    async def load(
+        self,
+        data: Any = None,
+        mode: LoadMode = "append",
+        *,
+        mapping: Given | None = None,
+        branch: str | None = None,
+        from_: str | None = None,
+        on_error: OnError = "stop",
+        dry_run: bool = False,
+        attempts: int | None = None,
+        message: str | None = None,
+    ) -> LoadResult:
+        """Load records, or the files of a mapping, as one commit, or not at all.
+
+        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
+        names files of this machine, which are uploaded, one for each source; with it, `dry_run` checks everything and
+        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
+        """
+        named = branch or self._branch
+        if mapping is None:
+            _refuse_options(data, on_error, dry_run=dry_run)
+            asked = calls.load(calls.records_of(data), mode, named, from_, message)
+            return await self._transport.send(asked.with_attempts(attempts))
+        prepared = _prepared(data, mapping)
+        try:
+            for request in prepared.uploads(named):
+                await self._transport.send(request)
+            loading = prepared.load(mode, named, from_, on_error, dry_run=dry_run, message=message)
+            return await self._transport.send(loading.with_attempts(attempts))
+        finally:
+            for removal in prepared.removals(named):
+                with suppress(OmnigraphError):
+                    await self._transport.send(removal)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A mapping of uploaded files, and the files that it needs, by the names they are uploaded under."""
+
+    mapping: Mapping[str, Any]
+    files: Mapping[str, Path]
+
+    def uploads(self, branch: str) -> Iterator[Request[None]]:
+        for name, path in self.files.items():
+            try:
+                content = path.read_bytes()
+            except OSError as error:
+                raise BadRequest(f"cannot read '{path}': {error.strerror}") from error
+            headers = {"Content-Type": "application/octet-stream"}
+            place = f"/uploads/{segment(name)}"
+            yield Request("PUT", place, no_answer, query=pairs(branch=branch), content=content, headers=headers)
+
+    def load(
+        self, mode: str, branch: str, base: str | None, on_error: str, *, dry_run: bool, message: str | None
+    ) -> Request[LoadResult]:
+        body = members(
+            mapping=dict(self.mapping),
+            mode=mode,
+            branch=branch,
+            from_=base,
+            on_error=on_error,
+            dry_run=dry_run,
+            message=message,
+        )
+        return Request("POST", "/load/files", _loaded, json=body)
+
+    def removals(self, branch: str) -> Iterator[Request[None]]:
+        for name in self.files:
+            yield Request("DELETE", f"/uploads/{segment(name)}", no_answer, query=pairs(branch=branch))
+
+
+def _refuse_options(data: Any, on_error: str, *, dry_run: bool) -> None:
+    if data is None:
+        raise BadRequest("load takes either data or a mapping")
+    if dry_run or on_error != "stop":
+        raise BadRequest(f"dry_run and on_error over HTTP are for loads with a mapping; without one, {_ELSEWHERE}")
+
+
+def _prepared(data: Any, given: Given) -> _Prepared:
+    from omnigraph.engine.intake.mapping import read_mapping
+
+    if data is not None:
+        raise BadRequest("load takes either data or a mapping")
+    mapping, home = (given, Path()) if isinstance(given, Mapping) else read_mapping(Path(given))
+    sources = mapping.get("sources") if isinstance(mapping, Mapping) else None
+    if not isinstance(sources, Mapping):
+        raise BadRequest("a mapping has sources: a table of names, as in sources: {people: {path: people.csv}}")
+    files: dict[str, Path] = {}
+    moved: dict[str, Any] = {}
+    for name, source in sources.items():
+        if not isinstance(source, Mapping) or not isinstance(source.get("path"), str):
+            raise BadRequest(f"source '{name}' is not a file, which is all that a server takes; {_ELSEWHERE}")
+        path = home / source["path"]
+        if not path.is_file():
+            raise BadRequest(f"source '{name}': '{path}' is not one file of this machine; {_ELSEWHERE}")
+        known = next((each for each, other in files.items() if other == path), None)
+        uploaded = known or f"{new_ulid()[-8:].lower()}-{path.name}"
+        files[uploaded] = path
+        moved[str(name)] = {**source, "path": uploaded}
+    return _Prepared({**mapping, "sources": moved}, files)
+
+
+def _loaded(answer: Answer) -> LoadResult:
+    from dataclasses import replace
+
+    body = answer.json()
+    examples: dict[str, str] = {}
+    for entry in body["rejects"]:
+        first = entry["reasons"][0]["message"]
+        examples.setdefault(entry["code"], f"{entry['file']}: {first} (line {entry['line']})")
+    found = answers.load(answer)
+    return replace(
+        found,
+        rejected=body["rejected"],
+        skipped=body["skipped"],
+        dry_run=body["dry_run"],
+        examples=examples if body["dry_run"] else {},
+    )

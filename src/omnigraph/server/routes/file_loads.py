@@ -1,0 +1,210 @@
+"""Uploaded files: what schema and mapping they suggest, and loading them, with progress if it is wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from omnigraph.errors import OmnigraphError
+from omnigraph.pipeline.formats.confined import confined, file_name, mapping_of, readable, without_place
+from omnigraph.policy.visibility import NOTHING
+from omnigraph.server.http.answers import NDJSON, answer, compact
+from omnigraph.server.http.exchange import Exchange, matching, named_branch
+from omnigraph.server.http.models import InferRequest, LoadFilesRequest
+from omnigraph.server.http.outputs import load_output
+from omnigraph.server.http.preferences import preferences
+from omnigraph.server.http.refusal import Refusal, refusal_of, refuse
+from omnigraph.server.routes.loads import decide_load, named_base
+from omnigraph.server.routes.uploads import allow_loading, place_of
+
+if TYPE_CHECKING:
+    from omnigraph.engine.values.result import LoadResult
+    from omnigraph.pipeline.formats.infer import Inference
+
+_SAMPLE_ROWS = 100_000
+_SHOWN_REJECTS = 100
+_DECLARATION = re.compile(r"(node|edge) (\w+)")
+
+Report = Callable[[Any], None]
+
+
+async def infer(exchange: Exchange) -> Response:
+    """A schema and a mapping for uploaded files, and the reasons for both."""
+    body = await exchange.json(InferRequest)
+    await allow_loading(exchange, body.branch)
+    directory = place_of(exchange)
+    paths = [_uploaded(directory, name) for name in body.files]
+    sample = min(body.sample or _SAMPLE_ROWS, _SAMPLE_ROWS)
+    exchange.server.uploads.use(directory)
+    return answer(_inferred(await exchange.read(lambda _: _infer(paths, directory, sample, enums=body.enums))))
+
+
+async def load_files(exchange: Exchange) -> Response:
+    """Load uploaded files by a mapping; a client that accepts lines gets its progress while it runs."""
+    body = await exchange.json(LoadFilesRequest)
+    branch, base = named_branch(body.branch), named_base(body.from_)
+    await decide_load(exchange, branch, base)
+    if body.dry_run or body.on_error == "skip":
+        await _require_reading(exchange, branch, base)
+    directory = place_of(exchange)
+    mapping = mapping_of(body.mapping) if isinstance(body.mapping, str) else body.mapping
+    mapping = confined(mapping, directory)
+    exchange.server.uploads.use(directory)
+    graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
+    expected, visibility = matching(exchange, body.if_commit), await exchange.visibility(branch)
+
+    def load(report: Report) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="omnigraph-rejects-") as rejects, readable(directory):
+            result = graph.load(
+                mapping=mapping,
+                mode=body.mode or "merge",
+                branch=branch,
+                from_=base,
+                if_commit=expected,
+                on_error="skip" if body.dry_run else body.on_error,
+                rejects=rejects,
+                dry_run=body.dry_run,
+                progress=report,
+                runner="inline",
+                embedder=embedder,
+                message=body.message,
+            )
+            found = load_output(result, exchange.graph.uri, visibility)
+            return {**found, **_checked(result, Path(rejects), directory)}
+
+    with ExitStack() as place:
+        place.enter_context(exchange.admit(_size(mapping)))
+        if preferences(exchange.request).lines:
+            following = _Following(exchange, load, branch)
+            await following.begun()
+            return _Lines(following, place.pop_all())
+        return answer(await exchange.write(lambda: load(_unheard), branch))
+
+
+def _uploaded(directory: Path, given: str) -> Path:
+    path = directory / file_name(given)
+    if not path.is_file():
+        raise refuse(404, f"there is no uploaded file '{given}'; upload it first")
+    return path
+
+
+def _infer(paths: list[Path], directory: Path, sample: int, *, enums: bool) -> Inference:
+    from omnigraph.pipeline.formats.infer import infer as learn
+
+    with readable(directory):
+        return learn(*paths, relative_to=directory, enums=enums, sample=sample)
+
+
+def _inferred(found: Inference) -> dict[str, Any]:
+    declared = [(block, _DECLARATION.match(block)) for block in found.schema.strip().split("\n\n")]
+    return {
+        "schema_source": found.schema,
+        "declarations": [{"kind": at[1], "name": at[2], "text": block} for block, at in declared if at is not None],
+        "mapping": json.loads(json.dumps(found.mapping)),
+        "mapping_text": found.mapping_text,
+        "notes": list(found.notes),
+        "report": list(found.report),
+        "evidence": list(found.evidence),
+    }
+
+
+async def _require_reading(exchange: Exchange, *branches: str | None) -> None:
+    """403 for those who may not read: which rows are refused says which there are."""
+    for branch in branches:
+        if branch is not None and await exchange.visibility(branch) == NOTHING:
+            raise refuse(403, f"a dry run, and a load that skips rows, need the right to read branch '{branch}'")
+
+
+def _checked(result: LoadResult, rejects: Path, directory: Path) -> dict[str, Any]:
+    """What a load found out about its rows: how many it refused, by code, and the first of them."""
+    entries: list[Any] = []
+    path = rejects / "rejects.jsonl"
+    if path.exists():
+        with path.open(encoding="utf-8") as lines:
+            entries = [json.loads(without_place(line, directory)) for line in islice(lines, _SHOWN_REJECTS)]
+    return {
+        "dry_run": result.dry_run,
+        "rejected": dict(result.rejected),
+        "skipped": dict(result.skipped),
+        "rejects": entries,
+    }
+
+
+def _size(mapping: dict[str, Any]) -> int:
+    return sum(Path(source["path"]).stat().st_size for source in mapping["sources"].values())
+
+
+def _unheard(_: object) -> None:
+    pass
+
+
+class _Following:
+    """A load in its thread, and what it has reported so far, seen from the event loop."""
+
+    def __init__(self, exchange: Exchange, load: Callable[[Report], dict[str, Any]], branch: str) -> None:
+        self._exchange = exchange
+        self._reported: asyncio.Queue[Any] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def report(progress: Any) -> None:
+            loop.call_soon_threadsafe(self._reported.put_nowait, progress)
+
+        self._running = asyncio.create_task(exchange.write(lambda: load(report), branch))
+        self._running.add_done_callback(lambda _: self._reported.put_nowait(None))
+        self._first: Any = None
+
+    async def begun(self) -> None:
+        """Wait for the first report; what is refused before it is answered with its status."""
+        self._first = await self._reported.get()
+        if self._first is None:
+            self._running.result()
+
+    async def lines(self, send: Callable[[Any], Any]) -> None:
+        """Send every report, then the result or why there is none."""
+        progress = self._first
+        while progress is not None:
+            await send({"progress": asdict(progress)})
+            progress = await self._reported.get()
+        try:
+            await send({"result": self._running.result()})
+        except Refusal as refusal:
+            await send(refusal.envelope())
+        except OmnigraphError as error:
+            await send(refusal_of(error).envelope())
+
+    async def ended(self) -> None:
+        """Wait for the load, whoever has stopped listening: what was begun is finished."""
+        await asyncio.wait([self._running])
+
+
+class _Lines(Response):
+    """The reports of a load as lines; its place is free when it has ended."""
+
+    def __init__(self, following: _Following, place: ExitStack) -> None:
+        super().__init__(None, headers={"Cache-Control": "no-store"}, media_type=NDJSON)
+        del self.headers["content-length"]
+        self._following = following
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def line(document: Any) -> None:
+            await send({"type": "http.response.body", "body": compact(document) + b"\n", "more_body": True})
+
+        with self._place:
+            try:
+                await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+                await self._following.lines(line)
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            finally:
+                await self._following.ended()

@@ -1,0 +1,59 @@
+// The files: where they are dropped, how far they are, and those that the server keeps.
+import { FileUp, Trash2 } from 'lucide-react';
+import { useRef, useState } from 'react';
+import { bytes } from '../../lib/format';
+import { ENDINGS, type Kept } from './uploads';
+
+export interface Sending {
+  name: string;
+  part: number;
+}
+
+interface Props {
+  kept: Kept[];
+  sending: Sending[];
+  onFiles: (files: File[]) => void;
+  onRemove: (name: string) => void;
+}
+
+export function Files({ kept, sending, onFiles, onRemove }: Props) {
+  const [over, setOver] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <section className="panel data-files" aria-label="Files">
+      <div
+        className={over ? 'drop over' : 'drop'}
+        onDragOver={(event) => { event.preventDefault(); setOver(true); }}
+        onDragLeave={() => setOver(false)}
+        onDrop={(event) => { event.preventDefault(); setOver(false); onFiles([...event.dataTransfer.files]); }}
+      >
+        <FileUp size={22} aria-hidden />
+        <div>
+          Drop files here, or <button type="button" className="link" onClick={() => input.current?.click()}>choose them</button>
+          <div className="small muted">CSV, TSV, JSON, Parquet, ORC or Excel; text files may be compressed</div>
+        </div>
+        <input ref={input} type="file" multiple accept={ENDINGS} hidden aria-label="Choose files" onChange={(event) => { onFiles([...(event.target.files ?? [])]); event.target.value = ''; }} />
+      </div>
+      {(kept.length > 0 || sending.length > 0) && (
+        <ul className="data-list">
+          {kept.map((each) => (
+            <li key={each.name}>
+              <span className="clip mono" title={each.name}>{each.name}</span>
+              <span className="spacer" />
+              <span className="muted small">{bytes(each.bytes)}</span>
+              <button className="button ghost small icon" aria-label={`Remove ${each.name}`} onClick={() => onRemove(each.name)}>
+                <Trash2 size={14} />
+              </button>
+            </li>
+          ))}
+          {sending.map((each) => (
+            <li key={each.name}>
+              <span className="clip mono">{each.name}</span>
+              <progress aria-label={`Sending ${each.name}`} value={each.part} max={1} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
