@@ -1,20 +1,29 @@
 // Chooses the point of history that pages show: a branch, a tag, a commit or an instant.
-import { GitBranch, History, Tag } from 'lucide-react';
+import { GitBranch, GitBranchPlus, History, Tag } from 'lucide-react';
 import { useState } from 'react';
-import { useGraph } from '../lib/graph';
+import { useGraph, usePermissions } from '../lib/graph';
 import { type Point, pointLabel, usePoint } from '../lib/point';
 import { api, ask } from '../lib/api/client';
 import { useAsync } from '../lib/useAsync';
 import { ago } from '../lib/format';
 import { Menu } from './basics';
+import { CreateBranch } from './branches';
 
 export function PointPicker() {
   const [point, setPoint] = usePoint();
-  return <PointMenu value={point} onChange={setPoint} label="Branch, tag, commit or instant" />;
+  const branch = point.kind === 'branch' ? point.name : 'main';
+  const { may } = usePermissions(branch);
+  const [making, setMaking] = useState(false);
+  return (
+    <>
+      <PointMenu value={point} onChange={setPoint} label="Branch, tag, commit or instant" onNew={may('branch_create') ? () => setMaking(true) : undefined} />
+      {making && <CreateBranch from={branch} onClose={() => setMaking(false)} />}
+    </>
+  );
 }
 
 /** The same menu for a point that a page keeps for itself. */
-export function PointMenu({ value, onChange, label }: { value: Point; onChange: (next: Point) => void; label: string }) {
+export function PointMenu({ value, onChange, label, onNew }: { value: Point; onChange: (next: Point) => void; label: string; onNew?: () => void }) {
   const Icon = value.kind === 'branch' ? GitBranch : History;
   return (
     <Menu
@@ -25,12 +34,12 @@ export function PointMenu({ value, onChange, label }: { value: Point; onChange: 
         </>
       }
     >
-      {(close) => <Choices value={value} onChange={(next) => { close(); onChange(next); }} />}
+      {(close) => <Choices value={value} onChange={(next) => { close(); onChange(next); }} onNew={onNew && (() => { close(); onNew(); })} />}
     </Menu>
   );
 }
 
-function Choices({ value, onChange }: { value: Point; onChange: (next: Point) => void }) {
+function Choices({ value, onChange, onNew }: { value: Point; onChange: (next: Point) => void; onNew?: () => void }) {
   const { id, branches, tags } = useGraph();
   const [text, setText] = useState('');
   const branch = value.kind === 'branch' ? value.name : 'main';
@@ -55,6 +64,11 @@ function Choices({ value, onChange }: { value: Point; onChange: (next: Point) =>
           <GitBranch size={14} /> <span className="clip">{name}</span>
         </button>
       ))}
+      {onNew && !wanted && (
+        <button onClick={onNew}>
+          <GitBranchPlus size={14} /> <span>New branch…</span>
+        </button>
+      )}
       {!!tags.data?.some((each) => fits(each.name)) && <h3>Tags</h3>}
       {tags.data?.filter((each) => fits(each.name)).map((each) => (
         <button key={each.name} onClick={() => onChange({ kind: 'snapshot', id: each.name })}>

@@ -98,13 +98,18 @@ def chromium(executable: str) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Where the graphs of the server are."""
+def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Path]:
+    """Where the graphs of the server are; the large one is made where a slow test will look at it."""
     home = tmp_path_factory.mktemp("browser")
     sample_graph.create(home / "sample.omni").close()
     sample_graph.create_hostile(home / "hostile.omni").close()
     sample_graph.create(home / "changing.omni", people=10, papers=4).close()  # for tests that write
-    return {name: home / f"{name}.omni" for name in ("sample", "hostile", "changing")}
+    sample_graph.create(home / "loading.omni", people=10, papers=4, reviewed=False).close()
+    names = ["sample", "hostile", "changing", "loading"]
+    if any(item.get_closest_marker("slow") for item in request.session.items if "browser" in item.path.parts):
+        sample_graph.create_large(home / "large.omni").close()
+        names.append("large")
+    return {name: home / f"{name}.omni" for name in names}
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +124,8 @@ def studio(executable: str, places: dict[str, Path]) -> Iterator[ServerProcess]:
         }
         for name, place in places.items()
     }
-    with serving({"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS}) as server:
+    uploads = {"OMNIGRAPH_UPLOADS": str(places["sample"].parent / "uploads")}
+    with serving({"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS}, uploads) as server:
         yield server
 
 

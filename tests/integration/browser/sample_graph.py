@@ -59,7 +59,7 @@ ROLES = ("engineer", "researcher", "designer", "manager")
 SEED = 20
 
 
-def create(where: Path, people: int = 120, papers: int = 90) -> og.Graph:
+def create(where: Path, people: int = 120, papers: int = 90, *, reviewed: bool = True) -> og.Graph:
     """A graph with branches, tags, a conflict that waits to be decided, and commits of several actors."""
     chance = random.Random(SEED)
     graph = og.init(str(where), schema=SCHEMA)
@@ -72,6 +72,8 @@ def create(where: Path, people: int = 120, papers: int = 90) -> og.Graph:
     slugs = [f"paper-{number:03d}" for number in range(papers)]
     bo.load(_papers(chance, handles, slugs), mode="append", message="Papers, their authors and topics")
     _say(ada, 'query q() { update Person set { role: "manager" } where handle = "p003" }', "Dara leads the team")
+    if not reviewed:
+        return graph
     graph.branches.create("review/roles")
     graph.branches.create("import-2026")
     review, imported = ada.branch("review/roles"), bo.branch("import-2026")
@@ -184,4 +186,17 @@ def create_hostile(where: Path) -> og.Graph:
     ]
     records += [{"edge": "Next", "from": one, "to": other} for one, other in itertools.pairwise(SCRIPTS)]
     graph.with_actor(SCRIPTS[1]).load(records, mode="append", message=SCRIPTS[0])
+    return graph
+
+
+def create_large(where: Path, rows: int = 100_000, drawn: int = 5_000) -> og.Graph:
+    """Many rows to scroll through, and a tree of some of them to draw."""
+    import pyarrow as pa
+
+    graph = og.init(str(where), schema="node Item { name: String @key  size: I64 }\nedge Near: Item -> Item")
+    names = [f"item-{at:06d}" for at in range(rows)]
+    sizes = [(at * 7919) % 1000 for at in range(rows)]
+    graph.load(pa.table({"name": names, "size": sizes}), type="Item", no_build=True)
+    ends = {"src": names[1:drawn], "dst": [names[at // 3] for at in range(1, drawn)]}
+    graph.load(pa.table(ends), edge="Near", no_build=True)
     return graph

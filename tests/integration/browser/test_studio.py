@@ -231,6 +231,7 @@ PAGES = {
     "explore": (f"#/g/sample/explore?nodes={quote(json.dumps([['Person', 'p001']]))}", ".group"),
     "history": ("#/g/sample/history?view=compare&to=branch:review/roles", ".changes li"),
     "merge": ("#/g/sample/merge?source=review/roles", ".conflict"),
+    "data": ("#/g/sample/data", ".drop"),
     "schema": ("#/g/sample/schema", ".cm-line"),
     "live": ("#/g/sample/live", ".panel .state"),
 }

@@ -1,5 +1,5 @@
 // One node: its values, previews of its blobs, and where each value comes from.
-import { Pencil } from 'lucide-react';
+import { Pencil, X } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { Failure, Loaded, Tabs } from '../../components/basics';
 import { api, ask, rawFetch } from '../../lib/api/client';
@@ -15,7 +15,7 @@ import { commitLink } from '../links';
 import { Edit } from './Edit';
 import type { DrawnEntity } from './neighbourhood';
 
-export function Details({ node, point, schema, onSaved }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined; onSaved: () => void }) {
+export function Details({ node, point, schema, onSaved, onClose }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined; onSaved: () => void; onClose: () => void }) {
   const [editing, setEditing] = useState(false);
   const { may, restricted } = usePermissions(point.kind === 'branch' ? point.name : 'main');
   const mayEdit = point.kind === 'branch' && may('change') && !restricted; // the past does not change
@@ -33,6 +33,9 @@ export function Details({ node, point, schema, onSaved }: { node: DrawnEntity; p
             <Pencil size={13} /> Edit
           </button>
         )}
+        <button className="button ghost small icon" aria-label="Close the details" title="Back to the list of drawn nodes" onClick={onClose}>
+          <X size={15} />
+        </button>
       </div>
       <Tabs label="About the node" value={tab} onChange={setTab} options={[{ value: 'values', label: 'Values' }, { value: 'history', label: 'History' }]} />
       {tab === 'values' && editing && mayEdit ? <Edit node={node} branch={point.name} schema={schema} onClose={() => setEditing(false)} onSaved={onSaved} /> : tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}

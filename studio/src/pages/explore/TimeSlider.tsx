@@ -1,4 +1,5 @@
 // A slider over the commits of a branch: what is drawn is what was there.
+import { ChevronLeft, ChevronRight } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { api, ask, type Schemas } from '../../lib/api/client';
 import { ago, when } from '../../lib/format';
@@ -51,7 +52,13 @@ export function TimeSlider({ moment }: { moment: Moment }) {
       <label htmlFor="time" className="small muted">
         Time
       </label>
+      <button className="button small icon" aria-label="A commit back" title="A commit back" disabled={value === 0} onClick={() => { setShown(null); move(value - 1); }}>
+        <ChevronLeft size={14} />
+      </button>
       <input id="time" type="range" min={0} max={commits.length - 1} value={value} onChange={(event) => setShown(Number(event.target.value))} aria-valuetext={commit ? `${commit.message ?? commit.kind ?? 'commit'}, ${when(commit.created_at)}` : undefined} />
+      <button className="button small icon" aria-label="A commit forward" title="A commit forward" disabled={value === commits.length - 1} onClick={() => { setShown(null); move(value + 1); }}>
+        <ChevronRight size={14} />
+      </button>
       <div className="clip">
         <span className="clip">{value === commits.length - 1 ? 'Now: ' : ''}{commit?.message ?? commit?.kind ?? ''}</span>
         <span className="muted small"> · {commit && ago(commit.created_at)}</span>

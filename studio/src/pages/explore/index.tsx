@@ -111,7 +111,7 @@ export default function Explore() {
         <aside className="panel explore-side" aria-label="Selected node">
           {current ? (
             <>
-              <Details key={selected} node={current} point={moment.point} schema={schema.data} onSaved={moment.reload} />
+              <Details key={selected} node={current} point={moment.point} schema={schema.data} onSaved={moment.reload} onClose={() => setSelected(null)} />
               <section className="groups">
                 <h3>Edges</h3>
                 {groups.data?.length === 0 && <p className="muted small">This type has no edges.</p>}

@@ -12,7 +12,7 @@ import { useShortcuts } from '../../lib/shortcuts';
 import { useAsync } from '../../lib/useAsync';
 import { commitLink } from '../links';
 import { useChanges } from '../history/useChanges';
-import { useDoing } from './branches';
+import { useDoing } from '../../components/branches';
 
 type Merged = Schemas['BranchMergeOutput'];
 

@@ -2,6 +2,7 @@
 import { ArrowRight, GitBranch, GitBranchPlus, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { Empty, Loaded, Page, Panel } from '../../components/basics';
+import { CreateBranch, DeleteBranch, RenameBranch } from '../../components/branches';
 import { api, ask } from '../../lib/api/client';
 import { count } from '../../lib/format';
 import { useGraph, usePermissions } from '../../lib/graph';
@@ -9,7 +10,6 @@ import { usePoint } from '../../lib/point';
 import { setParams, usePlace } from '../../lib/router';
 import { useShortcuts } from '../../lib/shortcuts';
 import { useAsync } from '../../lib/useAsync';
-import { CreateBranch, DeleteBranch, RenameBranch } from './branches';
 import { Review } from './Review';
 import './merge.css';
 

@@ -1,9 +1,9 @@
 // Dialogs that make, rename and delete branches.
 import { useState } from 'react';
-import { Dialog, Failure, toast } from '../../components/basics';
-import { api, ask } from '../../lib/api/client';
-import { useGraph } from '../../lib/graph';
-import { setParams } from '../../lib/router';
+import { Dialog, Failure, toast } from './basics';
+import { api, ask } from '../lib/api/client';
+import { useGraph } from '../lib/graph';
+import { setParams } from '../lib/router';
 
 /** Runs something once at a time and keeps what went wrong. */
 export function useDoing(): { busy: boolean; failed: unknown; run: (work: () => Promise<void>) => void } {
