@@ -120,7 +120,7 @@ WRITES = (
         "Give a branch another name",
         "history.branch.rename",
         WRITE_SCOPE,
-        (_BRANCH_NAME, Argument("TO", "its new name", required=True)),
+        (_BRANCH_NAME, Argument("TO", "its new name", required=True), URI),
         (URI_OPTION, JSON),
         label="branch",
     ),
