@@ -100,7 +100,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="session")
 def huts(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
-    """The graph that most examples of queries are about; nobody writes to it."""
+    """The graph that most examples of queries are about; no test writes to it."""
     graph = og.init(tmp_path_factory.mktemp("huts") / "graph.omni", schema=huts_data.SCHEMA)
     graph.load(huts_data.RECORDS.strip().splitlines())
     return graph

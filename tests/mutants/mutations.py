@@ -157,7 +157,7 @@ MUTATIONS = (
         "writes::test_a_publication_by_a_writer_that_slept_is_looked_up_again",
     ),
     _mutation(
-        "commit: an attempt that nobody could decide is tried once more",
+        "commit: an attempt that could not be decided is tried once more",
         "commit",
         "elif isinstance(error, RecoveryRequired) and error.operation_id != operation_id:",
         "elif isinstance(error, RecoveryRequired):",
@@ -171,7 +171,7 @@ MUTATIONS = (
         "writes::test_a_writer_that_was_aborted_before_publishing_tries_again_and_lands_once",
     ),
     _mutation(
-        "control: whoever held control once still does",
+        "control: a former holder of control still holds it",
         "control",
         "        if current.holder is None or current.holder.operation_id != self.operation_id:\n            actual",
         "        if current.holder is None:\n            actual",
@@ -316,7 +316,7 @@ MUTATIONS = (
         "rules",
     ),
     _mutation(
-        "policy: a write by nobody is allowed",
+        "policy: a write without an actor is allowed",
         "gate",
         "    if actor is None:\n        raise PermissionDenied(f\"policy: no actor was passed for the action '{request.action}'\")\n",
         "    if actor is None:\n        return\n",

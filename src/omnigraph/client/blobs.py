@@ -41,7 +41,7 @@ class _Found:
 
         def content(answer: Answer) -> bytes:
             if len(answer.content) != end - start:
-                raise ServerFailed(f"{end - start} bytes of the blob were asked for and {len(answer.content)} came")
+                raise ServerFailed(f"{end - start} bytes of the blob were requested and {len(answer.content)} came")
             return answer.content
 
         # The tag makes all parts parts of one value, whatever is committed between two requests.

@@ -1,6 +1,6 @@
 """Tools that every graph has, without stored queries: looking, searching, checked reads, and changes to be reviewed.
 
-They are the verbs of the SDK, awaited; whoever answers them decides about rights. What changes rows goes to a branch of
+They are the verbs of the SDK, awaited; what answers them decides about rights. What changes rows goes to a branch of
 its own, and a person merges it.
 """
 

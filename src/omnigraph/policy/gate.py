@@ -16,6 +16,6 @@ def require_allowed(engine: PolicyEngine, actor: str | None, request: PolicyRequ
     except PolicyFailed as failure:
         raise PermissionDenied(failure.message) from failure
     if not decision.allowed:
-        # A server has logged the same decision at its door; what is refused here got past it or came another way.
+        # A server has logged its own decisions; what is refused only here was not decided by one.
         log_decision(actor, request, decision, state="engine")
         raise PermissionDenied(decision.message)

@@ -17,7 +17,7 @@ from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples, special_examples
 from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 from omnigraph.testing.naive.evaluator_values import close
-from omnigraph.testing.strategies import read_programs
+from omnigraph.testing.strategies import read_graphs
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance" / "test_query_results.py"
 
@@ -250,7 +250,7 @@ LOWERINGS = {
 
 @pytest.fixture(scope="module")
 def ants(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
-    graph = og.init(tmp_path_factory.mktemp("ants") / "graph.omni", schema=read_programs.SCHEMA)
+    graph = og.init(tmp_path_factory.mktemp("ants") / "graph.omni", schema=read_graphs.SCHEMA)
     graph.load([json.dumps(record) for record in ANTS], runner="inline")
     return graph
 

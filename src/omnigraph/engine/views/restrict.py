@@ -72,7 +72,7 @@ def _spelled(visibility: Visibility) -> list[tuple[str, list[str]]]:
 def visible_under(visibility: Visibility, now: Catalog, then: Catalog) -> Visibility:
     """What the rules, which speak of the schema of now, show under another one: the same things by identity.
 
-    What the schema of now does not have was never judged by anybody: such types are hidden, such properties masked.
+    What the schema of now does not have was never judged by a policy: such types are hidden, such properties masked.
     """
     if now.ir_hash == then.ir_hash:
         return visibility

@@ -1,4 +1,4 @@
-"""Work on large tables that can be spread over tasks: what the engine asks for, and what it does without anybody."""
+"""Work on large tables that can be spread over tasks: what the engine needs, and what it does without a runner."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TableTasks(Protocol):
     """Who spreads work on large tables over tasks."""
 
     def is_installed(self) -> bool:
-        """Whether there is anybody to run tasks."""
+        """Whether tasks can be run at all."""
         ...
 
     def is_running(self) -> bool:

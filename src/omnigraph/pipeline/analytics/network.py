@@ -60,7 +60,7 @@ class Selection:
 
 
 def select(view: View, edge: str | Sequence[str], weight: str | None = None) -> Selection:
-    """The part that a caller named; unknown types and unfit weights are told."""
+    """The part that a caller named; unknown types and unfit weights are reported."""
     names = [edge] if isinstance(edge, str) else list(edge)
     if not names:
         raise BadRequest("name at least one edge type")

@@ -124,7 +124,7 @@ class FragmentGroup(InputPartition):
 
 
 def plan_table(options: dict[str, str]) -> TablePlan:
-    """The plan for a set of options; unknown or missing ones are told."""
+    """The plan for a set of options; unknown or missing ones are reported."""
     unknown = sorted(set(options) - _OPTIONS - feed_stream.GIVEN_BY_SPARK)
     if unknown:
         raise BadRequest(f"unknown option '{unknown[0]}' (known: {', '.join(sorted(_OPTIONS))})")

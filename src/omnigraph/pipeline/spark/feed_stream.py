@@ -60,7 +60,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if "graph" not in options:
             raise BadRequest("the omnigraph source needs the option 'graph'")
         self.options = dict(options)
-        Start(self.options.get("start", "now"))  # a start that makes no sense is told now
+        Start(self.options.get("start", "now"))  # an invalid start is reported now
 
     def initialOffset(self) -> dict[str, str]:
         """Where the option `start` says: now, at the beginning, or after a commit."""

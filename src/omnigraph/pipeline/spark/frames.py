@@ -1,6 +1,6 @@
 """Spark frames as input: executors write their partitions as Parquet into the load's scratch directory.
 
-The rows then take the road of every columnar file, so there is one decoder, and retried partitions cannot mix.
+The rows are then read like every columnar file, so there is one decoder, and retried partitions cannot mix.
 """
 
 from __future__ import annotations

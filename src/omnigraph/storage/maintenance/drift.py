@@ -1,4 +1,4 @@
-"""Drift: versions of a table above the published one, and whether anybody answers for them."""
+"""Drift: versions of a table above the published one, and whether an operation is known to have made them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def _pins(snapshot: Snapshot, entry: TableEntry) -> bool:
 
 
 def was_reclaimed(store: Store, entry: TableEntry) -> bool:
-    """Whether a version whose file is not there was removed on purpose, as far as anybody can tell.
+    """Whether a version whose file is not there was removed on purpose, as far as can be known.
 
     Releases that noted no checksum of version files recorded no removals either; on object stores there is none.
     """

@@ -105,7 +105,7 @@ def end_control(store: Store) -> None:
         loaded = manifest.load(store.root)
         row = loaded.state.control
         assert row is not None
-        assert row.holder is not None, "nobody holds control"
+        assert row.holder is not None, "control is free"
         old = replace(row, epoch=row.epoch + 1, holder=replace(row.holder, heartbeat_at=0))
         if isinstance(manifest.publish_rows(loaded, [old]), Landed):
             return

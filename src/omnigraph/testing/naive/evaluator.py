@@ -6,41 +6,32 @@ the analyzer, which defines what a token is, is the engine's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cmp_to_key, partial
-from itertools import product
 from typing import Any, TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.functions import Failure
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import SortKey
 from omnigraph.compiler.ir.walk import expressions, rebuild
 from omnigraph.compiler.query.checked import (
-    Bind,
     Checked,
-    CheckedClause,
     CheckedRead,
     Column,
-    EitherMatch,
     ExistsMatch,
-    NotMatch,
-    OptionalMatch,
     PathVar,
     RowVar,
-    Step,
-    UnwindMatch,
-    Where,
 )
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import Date, DateTime, parse_date, parse_datetime
-from omnigraph.compiler.types import PropType, union_members
+from omnigraph.compiler.types import PropType
 from omnigraph.ids import now_micros
 from omnigraph.testing.naive.constraints import Image
-from omnigraph.testing.naive.evaluator_paths import Steps, hops_between, paths_between, who
-from omnigraph.testing.naive.evaluator_values import Assignment, Entity, Values, all_true, compare_total
+from omnigraph.testing.naive.evaluator_match import Matching
+from omnigraph.testing.naive.evaluator_truth import all_true
+from omnigraph.testing.naive.evaluator_values import Assignment, Entity, Values, compare_total
 
 OutputRow: TypeAlias = dict[str, Any]
 Pair: TypeAlias = tuple[Assignment, OutputRow]
@@ -66,7 +57,7 @@ def rows_of(text: str, catalog: Catalog, image: Image) -> list[OutputRow] | None
         return None
 
 
-class _Evaluation:
+class _Evaluation(Matching):
     def __init__(
         self,
         read: CheckedRead,
@@ -78,9 +69,8 @@ class _Evaluation:
         self.read = read
         self.catalog = catalog
         self.image, self.params, self.now = image, params, now
-        self.tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
-        self.values = Values(self.tables, params, now)
-        self.graph = Steps(self.tables, self.values)
+        tables = {key: [_typed(catalog, key, row) for row in rows.values()] for key, rows in image.items()}
+        super().__init__(tables, Values(tables, params, now))
         self.values.answer = self.answered
         self.values.window = self.windowed
         self.kept_rows: list[Assignment] = []
@@ -219,113 +209,6 @@ class _Evaluation:
 
     # --- match -----------------------------------------------------------------------------------
 
-    def solutions(self, clauses: tuple[CheckedClause, ...], outer: Assignment) -> list[Assignment]:
-        """Every extension of `outer` by the clauses' own variables that satisfies all of them."""
-        # Optional blocks, and what may speak about their variables, stand behind everything else.
-        cut = next((at for at, clause in enumerate(clauses) if isinstance(clause, OptionalMatch)), len(clauses))
-        plain, rest = clauses[:cut], [clause for clause in clauses[cut:] if not isinstance(clause, OptionalMatch)]
-        if cut == len(clauses):
-            return self.plain_solutions(plain, outer)
-        found = self.plain_solutions(plain, outer, undecided=True)
-        for block in (clause for clause in clauses[cut:] if isinstance(clause, OptionalMatch)):
-            found = [extended for row in found for extended in self.perhaps(block, row)]
-        for clause in rest:
-            if isinstance(clause, UnwindMatch):
-                found = [extended for row in found for extended in self.unwound(clause, row)]
-        # Asked again together with the rest: a row that overflows counts only if nothing excludes it.
-        return [row for row in found if self.satisfies_all((*plain, *rest), row)]
-
-    def plain_solutions(
-        self, clauses: tuple[CheckedClause, ...], outer: Assignment, *, undecided: bool = False
-    ) -> list[Assignment]:
-        """The same for clauses without optional blocks; with `undecided`, rows that overflow are among them."""
-        domains = {
-            var: [entity for key in keys for entity in self.tables[key]]
-            for var, keys in _variables(clauses).items()
-            if var not in outer
-            and not any(var in clause.binds for clause in clauses if isinstance(clause, EitherMatch))
-        }
-        blocks = [clause for clause in clauses if isinstance(clause, EitherMatch | UnwindMatch)]
-        paths = [clause for clause in clauses if isinstance(clause, Step) and clause.path_var is not None]
-        found = []
-        chosen = ({**outer, **dict(zip(domains, choice, strict=True))} for choice in product(*domains.values()))
-        for plain in (extended for each in chosen for extended in self.alternatives(blocks, each)):
-            for assignment in self.with_paths(paths, plain):
-                try:
-                    kept = self.satisfies_all(clauses, assignment)
-                except Failure:
-                    if not undecided:
-                        raise
-                    kept = True
-                if kept:
-                    found.append(assignment)
-        return found
-
-    def unwound(self, clause: UnwindMatch, row: Assignment) -> list[Assignment]:
-        """The row with each item of a list."""
-        items = self.values.value(clause.expr, row, [])
-        return [{**row, clause.var: {"item": item, "_place": place}} for place, item in enumerate(items or ())]
-
-    def with_paths(self, steps: list[Step], row: Assignment) -> list[Assignment]:
-        """The row with every combination of the paths that its steps bind."""
-        rows = [row] if all(self.satisfies(step, row) for step in steps) else []
-        for step in steps:
-            assert step.path is not None
-            rows = [
-                {**each, step.path.var: path} for each in rows for path in paths_between(self.graph, step.path, each)
-            ]
-        return rows
-
-    def alternatives(self, blocks: list[EitherMatch | UnwindMatch], row: Assignment) -> list[Assignment]:
-        """The row with every combination of what the blocks find, each once."""
-        rows = [row]
-        for block in blocks:
-            if isinstance(block, UnwindMatch):
-                rows = [extended for one in rows for extended in self.unwound(block, one)]
-                continue
-            wider: list[Assignment] = []
-            for one in rows:
-                found = [
-                    {**one, **{var: solution[var] for var in block.binds}}
-                    for each in block.alternatives
-                    for solution in self.solutions(each.clauses, one)
-                ]
-                wider += [each for place, each in enumerate(found) if each not in found[:place]]
-            rows = wider
-        return rows
-
-    def satisfies_all(self, clauses: Iterable[CheckedClause], assignment: Assignment) -> bool:
-        return all_true(lambda clause=clause: self.satisfies(clause, assignment) for clause in clauses) is True  # type: ignore[misc]
-
-    def perhaps(self, block: OptionalMatch, row: Assignment) -> list[Assignment]:
-        """The row with each solution of the block, or once with null for everything that the block binds."""
-        nothing: Assignment = dict.fromkeys(block.binds)
-        return self.solutions(block.clauses, row) or [{**row, **nothing}]
-
-    def satisfies(self, clause: CheckedClause, assignment: Assignment) -> bool:
-        match clause:
-            case Bind(_, _, conditions):
-                return self.values.truth(ir.And(conditions), assignment) is True
-            case Step(link, never):
-                return not never and self.linked(link, assignment)
-            case Where(condition):
-                return self.values.truth(condition, assignment) is True
-            case NotMatch(clauses):
-                return not self.solutions(clauses, assignment)
-            case OptionalMatch() | ExistsMatch() | EitherMatch() | UnwindMatch():
-                return True
-
-    def linked(self, link: Link, assignment: Assignment) -> bool:
-        tail, head = assignment[link.tail], assignment[link.head]
-        if tail is None or head is None:
-            return False
-        if link.edge_var is not None:
-            edge = assignment[link.edge_var]
-            assert edge is not None
-            return (who(tail), who(head)) in self.graph.pairs(link, [edge])
-        pairs = self.graph.pairs(link)
-        return hops_between(link, pairs, who(tail), who(head)) is not None
-
     # --- order -----------------------------------------------------------------------------------
 
     def compare(self, rows: list[Assignment], scores: dict[int, float], a: int, b: int) -> int:
@@ -459,27 +342,6 @@ class _Evaluation:
 def _has_order(column: Column) -> bool:
     kind = column.expr.type
     return isinstance(kind, ir.NodeObject) or not (kind.list or kind.is_vector or kind.members is not None)
-
-
-def _variables(clauses: tuple[CheckedClause, ...]) -> dict[str, list[str]]:
-    """The variables a clause list binds itself, with the tables each ranges over."""
-    found: dict[str, list[str]] = {}
-    for clause in clauses:
-        match clause:
-            case Bind(var, type_name, _, kind):
-                found[var] = _tables(kind, type_name)
-            case Step(link):
-                found[link.tail] = _tables("node", link.tail_type)
-                found[link.head] = _tables("node", link.head_type)
-                if link.edge_var is not None:
-                    found[link.edge_var] = _tables("edge", link.edge)
-            case _:
-                pass
-    return found
-
-
-def _tables(kind: str, union: str) -> list[str]:
-    return [f"{kind}:{name}" for name in union_members(union)]
 
 
 def _tie(entity: Entity | None) -> tuple[Any, ...]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import statistics
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cmp_to_key
 from typing import Any, TypeAlias
-
-import pyarrow as pa
 
 from omnigraph.compiler.functions import FUNCTIONS, Failure
 from omnigraph.compiler.functions.text import compiled
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.search.analyzer import analyze, split_column
+from omnigraph.engine.read.search.analyzer import analyze
 from omnigraph.engine.read.search.confirmed import begins_like
 from omnigraph.engine.read.search.snippets import snippet
+from omnigraph.testing.naive.evaluator_search import bm25, distance, edits, words_of
+from omnigraph.testing.naive.evaluator_truth import all_true, any_true
 
 Entity: TypeAlias = dict[str, Any]
 Assignment: TypeAlias = dict[str, Entity | None]
@@ -224,10 +224,10 @@ class Values:
                 size = len(wanted)
                 return bool(wanted) and any(tokens[at : at + size] == wanted for at in range(len(tokens)))
             case "search_prefix":
-                typed = _words(query)
-                return any(begins_like(word, part) for word in _words(text) for part in typed)
+                typed = words_of(query)
+                return any(begins_like(word, part) for word in words_of(text) for part in typed)
         most = 2 if call.distance is None else self.value(call.distance, row, [])
-        return most is not None and any(_edits(token, word) <= most for token in tokens for word in wanted)
+        return most is not None and any(edits(token, word) <= most for token in tokens for word in wanted)
 
     # --- aggregates ------------------------------------------------------------------------------
 
@@ -287,10 +287,10 @@ class Values:
             return {}
         if isinstance(call, ir.Nearest):
             vectors = {name: entity[call.name] for name, entity in entities.items() if entity[call.name] is not None}
-            return {name: _distance(vector, query, call.metric) for name, vector in vectors.items()}
+            return {name: distance(vector, query, call.metric) for name, vector in vectors.items()}
         table = next(iter(entities.values()))["_table"]
         texts = {entity["id"]: entity[call.name] for entity in self.tables[table] if entity[call.name] is not None}
-        return {name: score for name, score in _bm25(texts, query).items() if name in entities}
+        return {name: score for name, score in bm25(texts, query).items() if name in entities}
 
     def _fused(self, call: ir.Rrf, entities: Mapping[str, Entity], arm: int | None) -> dict[str, float]:
         k = self.value(call.k, {}, [])
@@ -304,11 +304,6 @@ class Values:
             for place, name in enumerate(ranked, start=1):
                 total[name] = total.get(name, 0.0) + 1.0 / (k + place)
         return total
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text before stop-words go and endings are cut off."""
-    return [word for word in split_column(pa.array([text], pa.utf8())).to_pylist()[0] if word]
 
 
 def _compare(op: str, left: Any, right: Any) -> bool | None:
@@ -352,35 +347,6 @@ def _fits(value: int) -> bool:
     return -(2**63) <= value < 2**63
 
 
-def all_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
-    """Whether every answer is yes; one that is not settles it, also where another one overflows."""
-    answers = [_answer(question) for question in questions]
-    if False in answers or None in answers:
-        return False if False in answers else None
-    for answer in answers:
-        if isinstance(answer, Failure):
-            raise answer
-    return True
-
-
-def any_true(questions: Iterable[Callable[[], bool | None]]) -> bool | None:
-    """Whether some answer is yes, which settles it, also where another one overflows."""
-    answers = [_answer(question) for question in questions]
-    if True in answers:
-        return True
-    for answer in answers:
-        if isinstance(answer, Failure):
-            raise answer
-    return None if None in answers else False
-
-
-def _answer(question: Callable[[], bool | None]) -> bool | Failure | None:
-    try:
-        return question()
-    except Failure as error:
-        return error
-
-
 def _as_argument(value: Any, kind: str, result: str) -> Any:
     if isinstance(value, list):
         value = tuple(value)
@@ -415,37 +381,3 @@ def _unknown(what: object, row: Assignment) -> bool:
 
 def _place(rows: list[Assignment], row: Assignment) -> int:
     return next(place for place, other in enumerate(rows) if other is row)
-
-
-def _edits(left: str, right: str) -> int:
-    """Levenshtein distance, straight from its recurrence."""
-    if not left or not right:
-        return len(left) + len(right)
-    if left[-1] == right[-1]:
-        return _edits(left[:-1], right[:-1])
-    return 1 + min(_edits(left[:-1], right), _edits(left, right[:-1]), _edits(left[:-1], right[:-1]))
-
-
-def _distance(vector: list[float], query: Any, metric: str) -> float:
-    dot = float(sum(a * b for a, b in zip(vector, query, strict=True)))
-    if metric == "dot":
-        return 1.0 - dot
-    if metric == "l2":
-        return math.sqrt(sum((a - b) ** 2 for a, b in zip(vector, query, strict=True)))
-    norms = math.sqrt(sum(a * a for a in vector)) * math.sqrt(sum(b * b for b in query))
-    return 1.0 - dot / norms if norms else 1.0
-
-
-def _bm25(texts: Mapping[str, str], query: str) -> dict[str, float]:
-    """BM25 with k1 = 1.2 and b = 0.75 over all texts of the type; texts without a common word are left out."""
-    tokens = {name: analyze(text) for name, text in texts.items()}
-    mean = sum(len(found) for found in tokens.values()) / max(len(tokens), 1)
-    scores: dict[str, float] = {}
-    for word in dict.fromkeys(analyze(query)):
-        holders = [name for name, found in tokens.items() if word in found]
-        rarity = math.log1p((len(tokens) - len(holders) + 0.5) / (len(holders) + 0.5))
-        for name in holders:
-            often = tokens[name].count(word)
-            weight = often * 2.2 / (often + 1.2 * (0.25 + 0.75 * len(tokens[name]) / mean))
-            scores[name] = scores.get(name, 0.0) + rarity * weight
-    return scores

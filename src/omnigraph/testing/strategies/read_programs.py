@@ -1,9 +1,8 @@
-"""Hypothesis strategies for reads that mean something: small random graphs of one schema, well-typed queries on it."""
+"""Hypothesis strategies for reads that mean something: well-typed queries on the schema of `read_graphs`."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -11,91 +10,10 @@ from hypothesis.strategies import DrawFn
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.compile import compile_query, compile_schema
 from omnigraph.compiler.diagnostics import TypeCheckError
-from omnigraph.testing.naive.constraints import Image
-from omnigraph.testing.naive.image import Record, empty_image
+from omnigraph.testing.strategies.read_graphs import SCHEMA
 from omnigraph.testing.strategies.read_returns import grouped_return, plain_return, rank_key
 from omnigraph.testing.strategies.read_scope import LITERALS, Scope, ants_in, fresh, operand, other_operand, text_test
-
-SCHEMA = """
-interface Named { s: String? }
-node Ant implements Named {
-  k: String @key  n: I32?  m: I64?  f: F64?  s: String?  b: Bool?  d: Date?  at: DateTime?  tags: [String]?
-  v: Vector(2)?  x: String?
-}
-node Bee implements Named { k: String @key  n: I64?  s: String?  g: F32? }
-edge Walks: Ant -> Ant { w: I32?  s: String? }
-edge Meets: Ant -> Bee { w: F64? }
-edge Feeds: Bee -> Ant { s: String? }
-"""
-
-_NUMBERS = st.none() | st.integers(-2, 3)
-_LARGE = st.none() | st.sampled_from([0, 1, -7, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)])
-_FLOATS = st.none() | st.sampled_from([-1.5, 0.0, 0.5, 2.0, 3.0])
-_TEXTS = st.none() | st.sampled_from(["", "a", "b", "ab", "ä", "B"])
-_WORDS = st.none() | st.sampled_from(
-    ["", "the", "stone hut", "stones", "old huts, old stone", "Hütte am Stein", "rest"]
-)
-_DATES = st.none() | st.sampled_from(["1969-12-31", "2020-02-29", "2024-01-01"])
-_INSTANTS = st.none() | st.sampled_from(["2020-02-29T00:00:00.000Z", "2024-01-01T10:20:30.456Z"])
-_ITEMS = st.none() | st.lists(st.sampled_from(["a", "b", "ab"]), max_size=2)
-_VECTORS = st.none() | st.tuples(st.sampled_from([0.0, 1.0, 3.0]), st.sampled_from([0.0, 4.0])).map(list)
-
-_PROPERTIES: dict[str, dict[str, Any]] = {
-    "Ant": {
-        "n": _NUMBERS, "m": _LARGE, "f": _FLOATS, "s": _TEXTS, "b": st.none() | st.booleans(), "d": _DATES,
-        "at": _INSTANTS, "tags": _ITEMS, "v": _VECTORS, "x": _WORDS,
-    },
-    "Bee": {"n": _NUMBERS, "s": _TEXTS, "g": _FLOATS},
-    "Walks": {"w": _NUMBERS, "s": _TEXTS},
-    "Meets": {"w": _FLOATS},
-    "Feeds": {"s": _TEXTS},
-}  # fmt: skip
-
-
-@st.composite
-def graphs(draw: DrawFn) -> list[Record]:
-    """Up to five ants, three bees and a few edges between them, parallel ones and loops included."""
-    ants = [f"a{number}" for number in range(draw(st.integers(1, 5)))]
-    bees = [f"b{number}" for number in range(draw(st.integers(0, 3)))]
-    names = [("Ant", ant) for ant in ants] + [("Bee", bee) for bee in bees]
-    records = [Record(kind, {"k": name, **_values(draw, kind)}) for kind, name in names]
-    pairs = draw(st.lists(st.tuples(st.sampled_from(ants), st.sampled_from(ants)), max_size=7))
-    records += [
-        Record("Walks", _values(draw, "Walks"), f"w{number}", source, target)
-        for number, (source, target) in enumerate(pairs)
-    ]
-    if bees:
-        meetings = draw(st.lists(st.tuples(st.sampled_from(ants), st.sampled_from(bees)), max_size=4))
-        records += [
-            Record("Meets", _values(draw, "Meets"), f"m{number}", source, target)
-            for number, (source, target) in enumerate(meetings)
-        ]
-        feedings = draw(st.lists(st.tuples(st.sampled_from(bees), st.sampled_from(ants)), max_size=4))
-        records += [
-            Record("Feeds", _values(draw, "Feeds"), f"f{number}", source, target)
-            for number, (source, target) in enumerate(feedings)
-        ]
-    return records
-
-
-def image_of(catalog: Catalog, records: list[Record]) -> Image:
-    """The records as the evaluator reads them."""
-    image = empty_image(catalog)
-    for record in records:
-        if record.source is None:
-            name = record.values["k"]
-            image[f"node:{record.type_name}"][name] = {"id": name, **record.values}
-        else:
-            ends = {"id": record.id, "src": record.source, "dst": record.target}
-            image[f"edge:{record.type_name}"][str(record.id)] = {**ends, **record.values}
-    return image
-
-
-def _values(draw: DrawFn, kind: str) -> dict[str, Any]:
-    return {name: draw(strategy) for name, strategy in _PROPERTIES[kind].items()}
-
-
-# --- queries ---------------------------------------------------------------------------------
+from omnigraph.testing.strategies.read_steps import mixed_traversal, traversal
 
 
 def queries(*, searching: bool = False) -> st.SearchStrategy[str]:
@@ -160,7 +78,7 @@ def _per_keys(scope: Scope, returned: str) -> list[str]:
 def _joining(draw: DrawFn, scope: Scope) -> str:
     """The first clause after a stage: from a node that it kept, or anything."""
     if any(kind in ("Ant", "Bee") for kind in scope.nodes.values()) and draw(st.booleans()):
-        return _traversal(draw, scope, anchored=True)
+        return traversal(draw, scope, anchored=True)
     return _first(draw, scope)
 
 
@@ -218,7 +136,7 @@ def _of_family(draw: DrawFn, scope: Scope, family: str) -> str:
 
 def _first(draw: DrawFn, scope: Scope) -> str:
     if draw(st.integers(0, 4)) == 0:
-        return _traversal(draw, scope, anchored=False)
+        return traversal(draw, scope, anchored=False)
     return _binding(draw, scope)
 
 
@@ -228,7 +146,7 @@ def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
     kinds += ["binding", "edges"] if scope.cost < 2 else []
     match draw(st.sampled_from(kinds)):
         case "mixed" if scope.cost < 3:
-            return _mixed_traversal(draw, scope)
+            return mixed_traversal(draw, scope)
         case "optional":
             return _optional(draw, scope, depth)
         case "unwind" if ants := ants_in(scope):
@@ -242,7 +160,7 @@ def _clause(draw: DrawFn, scope: Scope, depth: int) -> str:
         case "either":
             return _either(draw, scope, depth)
         case "traversal" if scope.cost < 4:
-            return _traversal(draw, scope, anchored=True)
+            return traversal(draw, scope, anchored=True)
         case "binding":
             return _binding(draw, scope)
         case "edges":
@@ -295,120 +213,11 @@ def _inline(draw: DrawFn, kind: str) -> str:
     return f"{{ {name}: {draw(st.sampled_from(options[name]))} }}"
 
 
-def _traversal(draw: DrawFn, scope: Scope, *, anchored: bool) -> str:
-    edge = draw(st.sampled_from(["walks", "walks", "meets"]))
-    ends = {"walks": ("Ant", "Ant"), "meets": ("Ant", "Bee")}[edge]
-    if anchored and not any(kind in ends for kind in scope.nodes.values()):
-        edge, ends = ("meets", ("Ant", "Bee"))
-    names: list[str] = []
-    before = set(scope.nodes)
-    flip = draw(st.booleans())
-    kinds = ends[::-1] if flip else ends
-    for place, kind in enumerate(kinds):
-        known = sorted(var for var, other in scope.nodes.items() if other == kind)
-        last_chance = place == 1 or kinds[1] not in scope.nodes.values()
-        must = anchored and last_chance and before.isdisjoint(names)
-        if known and (must or draw(st.booleans())):
-            names.append(draw(st.sampled_from(known)))
-            continue
-        hidden = bool(scope.nodes or names) and "_" not in names and draw(st.integers(0, 4)) == 0
-        name = "_" if hidden else fresh(scope)
-        names.append(name)
-        scope.cost += 1
-    for name, kind in zip(names, kinds, strict=True):
-        if name != "_":
-            scope.nodes.setdefault(name, kind)
-    if flip and ends[0] != ends[1] and before.isdisjoint(names):
-        names.reverse()  # without a bound end the left one is the source
-    undirected = draw(st.integers(0, 3)) == 0
-    bound, hops = "", ""
-    if draw(st.integers(0, 3)) == 0 and scope.cost < 4:
-        var = fresh(scope, "e")
-        scope.edges[var] = {"walks": "Walks", "meets": "Meets"}[edge]
-        scope.cost += 1
-        bound = f"${var}:"
-    elif draw(st.integers(0, 2)) == 0:
-        hops = _hops(draw)
-    word = f"<{edge}>" if undirected else edge
-    path = _path(draw, scope) if not bound and "_" not in names else ""
-    return f"{path}${names[0]} {bound}{word}{hops} ${names[1]}{_along(draw, edge, path)}"
-
-
-def _mixed_traversal(draw: DrawFn, scope: Scope) -> str:
-    """Several edge types in one step, or one edge type at a variable over several node types."""
-    start = draw(st.sampled_from(sorted(scope.nodes)))
-    united = scope.nodes[start] in ("Named", "Ant|Bee")
-    word = draw(st.sampled_from(["walks|meets", "meets|walks|feeds", "feeds|meets", *(["walks", "meets"] * united)]))
-    if scope.nodes[start] == "Bee" and "walks" in word:
-        word = "feeds|meets"
-    others = sorted(var for var, kind in scope.nodes.items() if kind in ("Named", "Ant|Bee"))
-    if bool(others) and draw(st.booleans()):
-        end = draw(st.sampled_from(others))
-    else:
-        end = fresh(scope)
-        scope.cost += 1
-        scope.nodes[end] = _reached(word, scope.nodes[start])
-    if word == "walks|meets" and draw(st.integers(0, 3)) == 0 and scope.cost < 4:
-        var = fresh(scope, "e")
-        scope.edges[var] = "Mixed"
-        scope.cost += 1
-        return f"${start} ${var}:{word} ${end}"
-    hops = _hops(draw) if draw(st.booleans()) else ""
-    along, path = word, _path(draw, scope)
-    word = f"<{word}>" if draw(st.integers(0, 3)) == 0 else word
-    return f"{path}${start} {word}{hops} ${end}{_along(draw, along, path)}"
-
-
-def _reached(word: str, start: str) -> str:
-    """What a new variable at the other end ranges over, if the step is possible at all."""
-    if word == "walks":
-        return "Ant"
-    if word == "meets":
-        return "Bee"
-    if word == "feeds|meets":
-        return {"Ant": "Bee", "Bee": "Ant"}.get(start, "Ant|Bee")
-    return "Ant|Bee"
-
-
-def _hops(draw: DrawFn) -> str:
-    low = draw(st.integers(0, 3))
-    high = "" if draw(st.integers(0, 3)) == 0 else low + draw(st.integers(0, 2))
-    return f"{{{low}}}" if low == high else f"{{{low},{high}}}"
-
-
-def _path(draw: DrawFn, scope: Scope) -> str:
-    if draw(st.integers(0, 3)):
-        return ""
-    kinds = ["shortest", "shortest", "all shortest", "simple", "cheapest", "shortest 2", "cheapest 3"]
-    kind = draw(st.sampled_from(kinds))
-    var = fresh(scope, "l")
-    scope.edges[var] = "cheapest" if kind.startswith("cheapest") else "path"
-    return f"{kind} ${var}: "
-
-
-_ALONG = {
-    "walks": ["$e.w > 0", "$e.w is not null", '$n.s != "b"', "$m.n <= $n.n", "$e.w >= $m.n or $n.b"],
-    "meets": ["$e.w > 0.0", '$n.s != "b"', "$m.k != $n.k"],
-}
-_COSTS = {"walks": ["abs($e.w)", "1", "abs($e.w) + abs($n.n)", "greatest($e.w, 0)"], "meets": ["abs($e.w)", "2"]}
-
-
-def _along(draw: DrawFn, edge: str, path: str) -> str:
-    """Conditions on the steps of a traversal, and costs where they are needed."""
-    needs = path.startswith("cheapest")
-    if not needs and draw(st.integers(0, 3)):
-        return ""
-    name = edge if edge in _ALONG else "meets"
-    by = f" by {draw(st.sampled_from(_COSTS[name]))}" if needs else ""
-    tests = draw(st.lists(st.sampled_from(_ALONG[name]), min_size=0 if needs else 1, max_size=2))
-    return f" along $e from $m to $n{by} {{ {' '.join(tests)} }}"
-
-
 def _optional(draw: DrawFn, scope: Scope, depth: int) -> str:
     """A block that binds something; what it binds is in scope afterwards, except as an end of further steps."""
     inner = scope.block()
-    step = _mixed_traversal if draw(st.integers(0, 2)) == 0 else _traversal
-    clauses = [step(draw, inner) if step is _mixed_traversal else _traversal(draw, inner, anchored=True)]
+    step = mixed_traversal if draw(st.integers(0, 2)) == 0 else traversal
+    clauses = [step(draw, inner) if step is mixed_traversal else traversal(draw, inner, anchored=True)]
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1)))]
     new = {var: kind for var, kind in inner.all().items() if var not in scope.all()}
     if not new:
@@ -444,7 +253,7 @@ def _either(draw: DrawFn, scope: Scope, depth: int) -> str:
 
 def _inside(draw: DrawFn, inner: Scope, depth: int) -> str:
     step = draw(st.booleans())
-    clauses = [_traversal(draw, inner, anchored=True) if step else _condition(draw, inner, depth=1)]
+    clauses = [traversal(draw, inner, anchored=True) if step else _condition(draw, inner, depth=1)]
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1)))]
     return " ".join(clauses)
 
@@ -459,7 +268,7 @@ def _negation(draw: DrawFn, scope: Scope, depth: int) -> str:
             # Something that has to do with nothing outside, except in the block inside: `for all`.
             clauses += [_binding(draw, inner), _negation(draw, inner, depth - 1)]
         case 2 | 3:
-            clauses.append(_traversal(draw, inner, anchored=True))
+            clauses.append(traversal(draw, inner, anchored=True))
         case _:
             clauses.append(_condition(draw, scope, depth=1))
     clauses += [_clause(draw, inner, depth - 1) for _ in range(draw(st.integers(0, 1 + (depth > 0))))]

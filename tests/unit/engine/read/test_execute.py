@@ -16,7 +16,8 @@ import omnigraph as og
 from omnigraph.testing.naive.evaluator import REFUSED, rows_of
 from omnigraph.testing.naive.evaluator_values import close
 from omnigraph.testing.naive.image import Record
-from omnigraph.testing.strategies.read_programs import SCHEMA, graphs, image_of, queries
+from omnigraph.testing.strategies.read_graphs import SCHEMA, graphs, image_of
+from omnigraph.testing.strategies.read_programs import queries
 from tests.thoroughness import examples
 
 

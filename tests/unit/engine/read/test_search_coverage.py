@@ -22,7 +22,8 @@ from omnigraph.testing.graphs.coverage import COVERAGES, indexes_are_used, load_
 from omnigraph.testing.naive.evaluator import REFUSED, rows_of
 from omnigraph.testing.naive.evaluator_values import close
 from omnigraph.testing.naive.image import Record
-from omnigraph.testing.strategies.read_programs import SCHEMA, graphs, image_of, queries
+from omnigraph.testing.strategies.read_graphs import SCHEMA, graphs, image_of
+from omnigraph.testing.strategies.read_programs import queries
 from tests.thoroughness import examples
 
 INDEXED = SCHEMA.replace("v: Vector(2)?", "v: Vector(2)? @index").replace("x: String?", "x: String? @index")

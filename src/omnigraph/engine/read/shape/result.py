@@ -92,7 +92,7 @@ class Result:
         """The one value of a result with one row and one column."""
         if self.data.num_rows != 1 or self.data.num_columns != 1:
             shape = f"{self.data.num_rows} rows and {self.data.num_columns} columns"
-            raise BadRequest(f"a single value was asked for, but the result has {shape}")
+            raise BadRequest(f"expected a single value, but the result has {shape}")
         return next(iter(self.rows()[0].values()))
 
     def to_arrow(self) -> pa.Table:

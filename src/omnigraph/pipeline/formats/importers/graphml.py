@@ -119,7 +119,7 @@ def _value(path: str, key: _Key, text: str) -> Any:
             return {"true": True, "false": False, "1": True, "0": False}[text.strip().lower()]
         return _PLAIN.get(key.kind, str)(text)
     except (ValueError, KeyError):
-        raise BadRequest(f"'{path}': '{text}' is no {key.kind}, which '{key.name}' is declared to be") from None
+        raise BadRequest(f"'{path}': '{text}' is not a value of {key.kind}, the type of '{key.name}'") from None
 
 
 def _label(element: ElementTree.Element, data: dict[str, Any], default: str) -> str:
