@@ -245,3 +245,15 @@ def test_a_dry_run_counts_and_shows_the_first_of_each_kind_of_problem(tmp_path: 
         assert {"W001", "W002", "W012", "W013"} <= set(done.examples)
         assert "line 5" in done.examples["W002"]
         assert rows(graph, "match { $c: City } return { $c.code }") == []
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+def test_a_good_cell_is_not_blamed_for_the_row_below(tmp_path: Path, tasks: bool) -> None:
+    (tmp_path / "c.csv").write_text("code;founded;capital\na;45.01.1990;yes\nb;01.02.1990;maybe\n")
+    rules = {"delimiter": ";", "dates": {"founded": "%d.%m.%Y"}, "true_words": ["yes"], "false_words": ["no"]}
+    mapping = {"sources": {"c": {"path": str(tmp_path / "c.csv"), **rules}}, "nodes": {"City": {"from": "c"}}}
+    with pytest.raises(OmnigraphError, match="City 'a': strict property 'founded' expects Date") as refused:
+        load(graph_of(tmp_path), mapping, tasks=tasks)
+    told = "\n".join(refused.value.__notes__)
+    assert "refused: 2 x W002" in told
+    assert "City 'b': strict property 'capital' expects Bool" in told

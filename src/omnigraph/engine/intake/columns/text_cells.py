@@ -27,10 +27,11 @@ def typed_runs(table: pa.Table, kinds: Mapping[str, PropType | None], cells: Cel
     if not failed:
         yield pa.table(columns)
         return
-    wrong = np.zeros(table.num_rows, bool)
-    for name in failed:
-        _mark(wrong, plain[name], partial(_fails, kinds[name], cells, name))
-    edges = np.flatnonzero(np.diff(wrong)) + 1
+    # A run ends where other cells than before are wrong, so that a good cell beside a bad one is not taken for bad.
+    wrong = np.zeros((len(failed), table.num_rows), bool)
+    for at, name in enumerate(failed):
+        _mark(wrong[at], plain[name], partial(_fails, kinds[name], cells, name))
+    edges = np.flatnonzero(np.diff(wrong, axis=1).any(axis=0)) + 1
     for start, stop in itertools.pairwise([0, *edges.tolist(), table.num_rows]):
         run: dict[str, pa.Array] = {}
         for name, values in plain.items():
