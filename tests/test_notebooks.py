@@ -42,7 +42,7 @@ def _kinds(cell: Any) -> list[list[str]]:
 
 
 def test_stored_notebooks_are_small() -> None:
-    assert {path.stem for path in NOTEBOOKS} >= {"airline", "merge-review", "search"}
+    assert {path.stem for path in NOTEBOOKS} >= {"airline", "merge-review", "search", "spark"}
     for path in NOTEBOOKS:
         assert path.stat().st_size < _MOST_BYTES, path
         assert all(

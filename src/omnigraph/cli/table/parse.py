@@ -199,7 +199,7 @@ def _checked(parsed: Parsed) -> Parsed:
 
 
 def _nearest_option(name: str, command: Command) -> str | None:
-    near = _near(name, [option.name for option in (*command.listed_options, *GLOBAL_OPTIONS)])
+    near = nearest_word(name, [option.name for option in (*command.listed_options, *GLOBAL_OPTIONS)])
     return f"did you mean `{near}`?" if near else None
 
 
@@ -210,14 +210,14 @@ def _nearest(path: tuple[str, ...]) -> str | None:
         return f"try `omnigraph {ELSEWHERE_COMMANDS[path[0]]}`"
     level = len(path) - 1
     known = {command.path[level] for command in COMMANDS if command.path[:level] == path[:level]}
-    near = _near(path[-1], sorted(known))
+    near = nearest_word(path[-1], sorted(known))
     return f"did you mean `{' '.join((*path[:-1], near))}`?" if near else None
 
 
-def _near(word: str, known: Sequence[str]) -> str | None:
+def nearest_word(word: str, known: Sequence[str]) -> str | None:
     """The word that was probably meant: one with the same letters in another order before any other.
 
-    >>> _near("inti", ["init", "lint"]), _near("lnit", ["lint", "init"]), _near("x", ["init"])
+    >>> nearest_word("inti", ["init", "lint"]), nearest_word("lnit", ["lint", "init"]), nearest_word("x", ["init"])
     ('init', 'lint', None)
     """
     from difflib import get_close_matches
