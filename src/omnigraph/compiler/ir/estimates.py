@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.types import union_members, union_name
 
 # Only their order matters: a scan is large, a hop multiplies a little, equality is worth more than a range.
 _ROWS = 1000.0
@@ -59,3 +61,33 @@ class NeutralEstimates:
 
 
 NEUTRAL = NeutralEstimates()
+# Far bounds reach everything anyway; the cap keeps the numbers finite.
+_FAR = 16
+
+
+def reached(estimates: Estimates, link: Link, *, forward: bool) -> float:
+    """Nodes per start along a link; over several hops the numbers add up, but no node is reached twice."""
+    degree = mean_degree(estimates, link, forward=forward)
+    most = estimates.rows(link.head_type if forward else link.tail_type)
+    total, last = float(link.min_hops == 0), 1.0
+    for hop in range(1, min(link.max_hops, _FAR) + 1):
+        last *= degree
+        total += last if hop >= link.min_hops else 0.0
+        if last > most or total > most:
+            return most
+    return total
+
+
+def mean_degree(estimates: Estimates, link: Link, *, forward: bool) -> float:
+    """Neighbours per node: the edges of all ways over the nodes that a step may start from."""
+    if link.undirected:
+        return sum(estimates.degree(name, "both") for name in union_members(link.edge))
+    if not link.ways:
+        return estimates.degree(link.edge, "out" if forward else "in")
+    start = link.tail_type if forward else link.head_type
+    population = estimates.rows(start if link.max_hops == 1 else union_name(link.node_types))
+    total = 0.0
+    for way in link.ways:
+        near = way.from_type if forward else way.to_type
+        total += estimates.degree(way.edge, "out" if forward != way.against else "in") * estimates.rows(near)
+    return total / population

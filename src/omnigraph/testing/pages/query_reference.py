@@ -42,6 +42,7 @@ it can be returned, compared, counted and grouped by.
 | `*` `/` `%` | on numbers; `/` always gives a fraction |
 | `-a` | the negative |
 | `exists { … }` | whether a pattern has a solution that goes with the row; true or false |
+| `[a, b]` | a list of single values of one type; null if one of them is null |
 
 `case when a then x when b then y else z end` is the value beside the first condition that is true; without `else`
 it is null
@@ -80,6 +81,10 @@ condition that picks the rows that count, and for `collect`, `first` and `last` 
 and of `count` 0.
 Aggregates can be part of expressions (`sum($h.alt) / count(*)`), of `having` and of `order`; constants, and properties
 of nodes to group by, can stand beside them.
+
+`collect`, `first` and `last` also take a whole node or edge, `collect($h)`, and a record,
+`collect({ hut: $h.name, up: $h.alt })`, whose members may be lists and nodes. Such objects are returned and handed
+on; `size`, `element` and `slice` work on lists of them.
 
 With a pattern, `count(* match { $w guards $h })`, an aggregate does not group: it is a value of each row, made of the
 solutions of the pattern that go with the row. Such a value stands wherever `exists { … }` may stand.

@@ -6,15 +6,14 @@ from math import prod
 from typing import Any
 
 from omnigraph.compiler.ir.compose import compose
+from omnigraph.compiler.ir.estimates import reached
 from omnigraph.compiler.ir.expr import Condition
-from omnigraph.compiler.ir.link import Link, Way
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import MatchOp
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.pattern import Pattern, decompose, map_match
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.types import union_members
-
-_FAR = 16
 
 
 def order_expansions(plan: ReadPlan, context: Context) -> ReadPlan:
@@ -40,18 +39,9 @@ def _growth(pattern: Pattern, link: Link, source: str, context: Context) -> floa
     target = link.other(source)
     kept = prod(_kept(context, link.type_of(target), test) for test in pattern.of(target))
     kept *= prod(_kept(context, link.edge, test) for test in pattern.of(link.edge_var))
-    # Far bounds reach everything anyway; the cap keeps the number finite.
-    hops = min(link.max_hops, _FAR)
-    return float(_degree(context, link, forward=source == link.tail) ** hops * kept)
+    return reached(context.estimates, link, forward=source == link.tail) * kept
 
 
 def _kept(context: Context, type_name: str, test: Condition) -> float:
     shares = [context.estimates.selectivity(name, test) for name in union_members(type_name)]
     return sum(shares) / max(len(shares), 1)
-
-
-def _degree(context: Context, link: Link, *, forward: bool) -> float:
-    if link.undirected:
-        return sum(context.estimates.degree(name, "both") for name in union_members(link.edge))
-    ways = link.ways or (Way(link.edge, link.tail_type, link.head_type),)
-    return sum(context.estimates.degree(way.edge, "out" if forward != way.against else "in") for way in ways)

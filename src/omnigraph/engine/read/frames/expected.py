@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.estimates import Estimates
+from omnigraph.compiler.ir.estimates import Estimates, reached
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     Aggregate,
@@ -33,7 +33,6 @@ from omnigraph.compiler.ir.plan import ReadPlan
 _KEPT = 0.5
 _JOINED = 0.05
 _ITEMS = 4
-_FAR = 64
 
 Expected = Mapping[int, float]
 """Rows by the identity of the operator, which lives as long as its plan."""
@@ -63,7 +62,9 @@ def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dic
             case NodeScan(_, type_name, predicates, joins):
                 rows *= estimates.rows(type_name) * _kept(estimates, type_name, predicates) * _JOINED ** len(joins)
             case Expand(link, _, predicates, edge_predicates):
-                rows *= _reached(op, estimates) * _kept(estimates, op.target_type, predicates)
+                rows *= reached(estimates, op.link, forward=op.source == op.link.tail) * _kept(
+                    estimates, op.target_type, predicates
+                )
                 rows *= _kept(estimates, link.edge, edge_predicates)
             case ExpandTest(link, edge_predicates):
                 rows *= _linked(link, estimates) * _kept(estimates, link.edge, edge_predicates)
@@ -88,20 +89,6 @@ def _match(ops: Iterable[MatchOp], rows: float, estimates: Estimates, found: dic
 
 def _kept(estimates: Estimates, type_name: str, conditions: Iterable[ir.Condition]) -> float:
     return prod(estimates.selectivity(type_name, condition) for condition in conditions)
-
-
-def _reached(op: Expand, estimates: Estimates) -> float:
-    """Nodes per start; over several hops the numbers add up, but no node is reached twice."""
-    link = op.link
-    degree = estimates.degree(link.edge, op.direction)
-    most = estimates.rows(op.target_type)
-    total, last = 0.0, 1.0
-    for hop in range(1, min(link.max_hops, _FAR) + 1):
-        last *= degree
-        total += last if hop >= link.min_hops else 0.0
-        if last > most or total > most:
-            return most
-    return min(total, most)
 
 
 def _linked(link: Link, estimates: Estimates) -> float:
