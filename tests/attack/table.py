@@ -307,6 +307,30 @@ QUERY = (
     ),
     Attack(
         "query",
+        "a text that grows to a gigabyte",
+        ("413",),
+        _status(
+            lambda t: t.query(
+                'query q() { match { $p: Person } return { length(replace(replace(replace(repeat("a", 1000),'
+                ' "a", repeat("a", 1000)), "a", repeat("a", 1000)), "a", "bb")) as n } limit 1 }',
+                headers=WAIT,
+            )
+        ),
+    ),
+    Attack(
+        "query",
+        "distinct pairs of 64,000,000 rows in a second",
+        ("200", "413"),
+        _status(
+            lambda t: t.query(
+                "query q() { match { $p: Person  $q: Person  $r: Person  $p.age + $q.age + $r.age = 17 }"
+                " return { $p.name, count(distinct $r) as n } }",
+                headers=WAIT,
+            )
+        ),
+    ),
+    Attack(
+        "query",
         "a mutation as a read",
         ("400",),
         _status(lambda t: t.query('query q() { insert Person { name: "x" } }', "root")),
@@ -429,6 +453,12 @@ MCP = (
     Attack("mcp", "no token", ("401",), _status(lambda t: t.agent("tools/list", {}, None))),
     Attack("mcp", "the first message", ("200",), _status(lambda t: t.agent("tools/list", {}))),
     Attack("mcp", "a tool that does not exist", ("refused", "403"), lambda t: _tool_error(t, "nothing", {}, "reader")),
+    Attack(
+        "mcp",
+        "an argument that a stored query does not take",
+        ("refused",),
+        lambda t: _tool_error(t, "everybody", {"brnch": "x"}, "reader"),
+    ),
     Attack(
         "mcp",
         "a tool without the right to invoke",

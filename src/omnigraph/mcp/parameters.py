@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.errors import BadRequest
 
 _SCALARS: Mapping[str, dict[str, Any]] = {
@@ -31,6 +32,15 @@ def split_message(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], str | N
     if message is not None and not isinstance(message, str):
         raise BadRequest(f"'{MESSAGE}' is a text")
     return params, message
+
+
+def refuse_unknown(name: str, arguments: Mapping[str, Any], entry: Mapping[str, Any]) -> None:
+    """Refuse arguments that the tool of a stored query does not take: a misspelt one would silently do nothing."""
+    taken = [each["name"] for each in entry["params"]] + ([MESSAGE] if entry["mutation"] else [])
+    for given in arguments:
+        if given not in taken:
+            near = did_you_mean(given, taken)
+            raise BadRequest(f"'{name}' takes no argument '{given}'{f'; {near}' if near else ''}")
 
 
 def input_schema(params: Sequence[Mapping[str, Any]], *, writes: bool = False) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from omnigraph.compiler.source import Source
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.errors import NotFound
 from omnigraph.mcp import builtin
-from omnigraph.mcp.parameters import split_message
+from omnigraph.mcp.parameters import refuse_unknown, split_message
 
 if TYPE_CHECKING:
     from omnigraph.client.aio import AsyncGraph
@@ -65,10 +65,12 @@ class ServedSource:
         return _together(usable, built_in)
 
     async def run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        writes = {entry["name"]: entry["mutation"] for entry in await self._graph.queries.list()}
-        if name in builtin.TOOLS and name not in writes:
+        stored = {entry["name"]: entry for entry in await self._graph.queries.list()}
+        if name in builtin.TOOLS and name not in stored:
             return await builtin.call(self._graph, name, arguments)
-        if writes.get(name):
+        if name in stored:
+            refuse_unknown(name, arguments, stored[name])
+        if name in stored and stored[name]["mutation"]:
             params, message = split_message(arguments)
             return _receipt(await self._graph.queries.mutate(name, params, message=message))
         return _answer(await self._graph.queries.run(name, arguments))
@@ -114,10 +116,11 @@ class StoredSource:
         return await asyncio.to_thread(self._run, name, arguments)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        known = {entry["name"]: entry["mutation"] for entry in self._declared()}
+        known = {entry["name"]: entry for entry in self._declared()}
         if name not in known or self._queries is None:
             raise NotFound(f"there is no tool '{name}' (known: {', '.join(known) or 'none'})")
-        if known[name]:
+        refuse_unknown(name, arguments, known[name])
+        if known[name]["mutation"]:
             params, message = split_message(arguments)
             return _receipt(self._graph.mutate(self._queries, name, params, message=message))
         return _answer(self._graph.query(self._queries, name, arguments))

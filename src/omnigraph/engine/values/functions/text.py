@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.functions.model import Failure
 from omnigraph.compiler.functions.text import LONGEST, bounds, compiled
 from omnigraph.engine.values.functions.kernel import Answer, Call, Kernel, numpy_of, refused, with_options
+from omnigraph.errors import ResourceLimitExceeded
 
 _LONG = 1 << 31
 
@@ -65,7 +66,23 @@ def _right(texts: pa.Array, count: int) -> pa.Array:
 
 
 def _replace(texts: pa.Array, find: str, new: str) -> pa.Array:
-    return pc.replace_substring(texts, pattern=find, replacement=new) if find else texts
+    if not find:
+        return texts
+    more = len(new.encode()) - len(find.encode())
+    if more > 0:
+        _require_room(texts, pc.multiply(pc.count_substring(texts, pattern=find).cast(pa.int64()), more))
+    return pc.replace_substring(texts, pattern=find, replacement=new)
+
+
+def _require_room(texts: pa.Array, more: pa.Array) -> None:
+    """Refuse to make texts longer by so many bytes each when one of them, or all together, would become too long."""
+    sizes = pc.add(pc.binary_length(texts).cast(pa.int64()), more)
+    grown = pc.max(pc.if_else(pc.greater(more, 0), sizes, 0)).as_py() or 0
+    if grown > LONGEST:
+        raise ResourceLimitExceeded("text_bytes", limit=LONGEST, actual=grown)
+    total = pc.sum(sizes).as_py() or 0
+    if total >= _LONG:
+        raise ResourceLimitExceeded("query_bytes", limit=_LONG - 1, actual=total)
 
 
 def _split(texts: pa.Array, separator: str) -> pa.Array:
@@ -75,6 +92,9 @@ def _split(texts: pa.Array, separator: str) -> pa.Array:
 
 
 def _concat(call: Call) -> pa.Array:
+    total = sum(pc.sum(pc.binary_length(each)).as_py() or 0 for each in call.columns())
+    if total >= _LONG:
+        raise ResourceLimitExceeded("query_bytes", limit=_LONG - 1, actual=total)
     return pc.binary_join_element_wise(*call.columns(), "")
 
 
@@ -138,8 +158,13 @@ def _regex_replace(call: Call) -> pa.Array:
     if pattern is None or new is None:
         return pa.nulls(call.length, call.kind)
     compiled(pattern)
+    texts = call.column(0)
+    # Every match brings the replacement; what it repeats of the match is at most the text, once for each reference.
+    matches = pc.count_substring_regex(texts, pattern=pattern).cast(pa.int64())
+    repeats = pc.multiply(pc.binary_length(texts).cast(pa.int64()), new.count("\\"))
+    _require_room(texts, pc.add(pc.multiply(matches, len(new.encode())), repeats))
     try:
-        return pc.replace_substring_regex(call.column(0), pattern=pattern, replacement=new)
+        return pc.replace_substring_regex(texts, pattern=pattern, replacement=new)
     except pa.ArrowInvalid:
         raise Failure(f"{new!r} is not a replacement for that pattern") from None
 
