@@ -166,6 +166,10 @@ def test_a_large_load_on_spark_is_indexed_by_tasks(
     with og.init(tmp_path / "g.omni", SCHEMA, settings=Settings(distribute_rows=10)) as graph:
         graph.load(records(0), runner="spark")
         assert {"id_idx", "v_vec"} <= set(parts)
+        # What no query here reads is left for `ensure_indices`.
+        assert {each.coverage for each in graph.indexes() if each.index_type != "INVERTED"} == {1.0}
+        assert not {"code_fts", "note_fts"} & set(parts)
+        graph.ensure_indices()
         assert {each.coverage for each in graph.indexes()} == {1.0}
 
 

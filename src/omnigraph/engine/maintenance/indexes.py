@@ -40,11 +40,11 @@ IndexKind = Literal["ordered", "fulltext", "vector"]
 UNTRAINED = "property has no non-null vectors to train on yet"
 
 _ORDERED = NUMERIC | {"Bool", "Date", "DateTime"}
-_TREE, _ZONES = "BTREE", "ZONEMAP"
+_TREE, _ZONES, _WORDS = "BTREE", "ZONEMAP", "INVERTED"
 # kind → (lance type, suffix of the index name); texts also get an ordered index, for equality and prefixes.
 _BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
     "ordered": ((_TREE, "idx"),),
-    "fulltext": ((_TREE, "idx"), ("INVERTED", "fts")),
+    "fulltext": ((_TREE, "idx"), (_WORDS, "fts")),
     "vector": ((INDEX_TYPE, "vec"),),
 }
 # An index is built anew, rather than extended, once this share of its rows, or this many pieces, have piled up.
@@ -259,6 +259,28 @@ def ensure_indices(
     Tables that a branch still shares with main are main's business. `only` names the tables to look at; with `extend`
     indexes that lag behind are brought up to date as well. `runner` and `spark` say where large ones are built.
     """
+    pending = _build_indexes(
+        core, branch, only=only, extend=extend, runner=runner, spark=spark, actor=actor, message=message
+    )
+    keep_corpora(core.view(branch), only)
+    keep_keys(core.view(branch), only)
+    keep_topologies(core, branch, only, runner, spark)
+    return pending
+
+
+def _build_indexes(
+    core: Core,
+    branch: str | None,
+    *,
+    only: Collection[str] | None,
+    extend: bool,
+    runner: str = "auto",
+    spark: SparkPlace = None,
+    actor: str | None = None,
+    message: str | None = None,
+    unread: bool = True,
+) -> list[PendingIndex]:
+    """The commit of `ensure_indices`; without `unread` those are left out that only other readers of the tables use."""
     pending: list[PendingIndex] = []
     counts = [entry.row_count for entry in core.view(branch).snapshot.entries.values()]
     build = index_builder(core.tables, runner, counts, spark)
@@ -277,6 +299,7 @@ def ensure_indices(
             table = view.tables.get(entry)
             pending.extend(pending_indexes(info, table))
             specs = missing_indexes(info, table, extend=extend)
+            specs = [spec for spec in specs if unread or spec.index_type != _WORDS]
             if specs:
                 # What has still to be forked is another dataset than the one that tasks would see.
                 specs = build(info, table, specs) if owned else specs
@@ -284,9 +307,6 @@ def ensure_indices(
         return WriteSet(writer_kind="EnsureIndices", tables=tuple(writes), actor_id=actor, message=message)
 
     commit(core.store, branch, prepare)
-    keep_corpora(core.view(branch), only)
-    keep_keys(core.view(branch), only)
-    keep_topologies(core, branch, only, runner, spark)
     return pending
 
 
@@ -302,7 +322,8 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
             # What is kept beside the graph needs no index, so neither waits for the other. Afterwards it is found to be
             # of a version with the same rows, and stays.
             derived = beside.submit(_keep_derived, core, large, spark)
-            ensure_indices(core, None, only=large, extend=True, spark=spark, actor=done.actor_id)
+            # Searches go through corpora: Lance's own index of words took 3 s of processor time for a million keys.
+            _build_indexes(core, None, only=large, extend=True, spark=spark, actor=done.actor_id, unread=False)
             derived.result()
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)

@@ -51,11 +51,13 @@ def _sorted_packed(columns: Sequence[Rows], ranges: Sequence[tuple[int, int]]) -
     widths = [np.uint64((high - low).bit_length()) for low, high in ranges]
     for column, (low, _), width in zip(columns, ranges, widths, strict=True):
         packed <<= width
-        packed |= (column - low).astype(np.uint64)
+        packed |= np.subtract(column, low, dtype=np.int64).view(np.uint64)
     packed.sort()
     found: list[Rows] = []
     for (low, _), width in zip(reversed(ranges), reversed(widths), strict=True):
-        found.append((packed & ((np.uint64(1) << width) - np.uint64(1))).astype(np.int64) + low)
+        mine = (packed & ((np.uint64(1) << width) - np.uint64(1))).view(np.int64)
+        mine += low
+        found.append(mine)
         packed >>= width
     edges, neighbours, sources = found
     return sources, neighbours, edges
