@@ -6,6 +6,7 @@ On an object store artefacts are fetched once into a local cache and mapped from
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
 from collections.abc import Mapping
@@ -20,6 +21,7 @@ from omnigraph.storage.base.disk_cache import make_room
 from omnigraph.storage.base.layout import Root
 
 DERIVED_DIR = "__derived"
+_WORTH_SHARING = 1 << 16
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -90,6 +92,7 @@ def _install(place: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> bool:
         draft.mkdir(parents=True)
         for stem, values in arrays.items():
             _write(draft / f"{stem}.npy", values)
+            _share(draft / f"{stem}.npy", place)
         # The name appears only once every file in it is complete and on disk.
         draft.rename(place)
     except OSError:
@@ -103,6 +106,25 @@ def _write(path: Path, values: npt.NDArray[Any]) -> None:
         np.save(file, values, allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _share(written: Path, place: Path) -> None:
+    """Let a file be another name of an equal one beside it: versions between which only an index was built are alike.
+
+    Installed files never change, and one that is removed stays under its other names.
+    """
+    size = written.stat().st_size
+    for other in sorted(place.parent.glob(f"*/{written.name}")):
+        if size < _WORTH_SHARING or other.parent in (written.parent, place):
+            continue
+        try:
+            if other.stat().st_size == size and filecmp.cmp(written, other, shallow=False):
+                link = written.with_suffix(".link")
+                os.link(other, link)
+                link.replace(written)
+                return
+        except OSError:
+            continue  # removed meanwhile, or a file system without links
 
 
 def _remote() -> Any:
