@@ -16,6 +16,7 @@ from omnigraph.render.picture import Bundle, Picture
 _INCH = 72.0  # Graphviz takes the sizes of nodes in inches and gives places in points
 _LARGE = 800.0  # higher than most screens: a hub with many neighbours in one long row
 _WIDE = 1.6  # what a screen and a page show well
+_ROOM = 60.0  # more would spread a picture with one long label over many screens
 _ONE_AT_A_TIME = threading.Lock()  # the library keeps state of its own between its calls
 
 
@@ -31,8 +32,14 @@ def arrange(picture: Picture) -> Layout:
         if min(map(_reach, found)) > _LARGE:
             # Graphviz's better way to part boxes, prism, is not built into the wheels of pygraphviz 2.0. Of its two
             # programs for springs, fdp lays the same picture out differently from call to call.
-            found.append(_arranged(picture, "neato", overlap="voronoi", sep="+8", start="7"))
+            found.append(_arranged(picture, "neato", overlap="voronoi", sep=_gap(picture), start="7"))
         return min(found, key=_reach)
+
+
+def _gap(picture: Picture) -> str:
+    """Room around each box for half of the widest label, so that none runs beneath the boxes it stands between."""
+    widest = max((label_size(bundle)[0] for bundle in picture.bundles()), default=0.0)
+    return f"+{max(8.0, min(widest / 2, _ROOM)):.0f},8"
 
 
 def _reach(layout: Layout) -> float:

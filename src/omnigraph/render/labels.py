@@ -95,5 +95,5 @@ def short(value: Any) -> str:
     >>> short("one\\ntwo")
     'one two'
     """
-    text = " ".join(str(value).split())
+    text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
     return text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…"
