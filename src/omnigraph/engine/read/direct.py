@@ -1,4 +1,4 @@
-"""Reads from one named node along plain hops, answered from memory in one go (decision 0056).
+"""Reads from one named node along plain hops, answered from memory in one go (decision 0058).
 
 The executor beside this (`execute.py`) answers the same reads operator by operator, and every other one. It runs first
 and leaves in memory what is needed here: ids by their hashes, neighbour lists, whole columns. A read that needs
