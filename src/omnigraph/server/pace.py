@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-SHORT_SECONDS = 0.05  # of a processor, after which a read is long
-_SLICE_SECONDS = 0.1  # of a processor, after which a long read lets others go on
+SHORT_SECONDS = 0.02  # of a processor, after which a read is long
+_SLICE_SECONDS = 0.05  # of a processor, after which a long read lets others go on
 _LATELY_SECONDS = 1.0
 _LOOK_SECONDS = 0.05  # how often a read that waits looks whether it should stop
+
+_REMEMBERED = 1_024  # actors
 
 Check = Callable[[], None]
 
@@ -32,6 +34,7 @@ class Processors:
         self._used: dict[str, float] = {}  # by actors with long reads
         self._reads: dict[str, int] = {}
         self._short_at = -_LATELY_SECONDS
+        self._heavy: dict[str, None] = {}  # actors whose last read was long, the latest at the end
 
     @property
     def places(self) -> int:
@@ -57,6 +60,19 @@ class Processors:
     def note_short(self) -> None:
         """A short read has ended."""
         self._short_at = self._clock()
+
+    def is_heavy(self, actor: str) -> bool:
+        """Whether the last read of an actor was long: its next one will be, too."""
+        return actor in self._heavy
+
+    def note_length(self, actor: str, *, is_long: bool) -> None:
+        """How long a read of an actor was."""
+        with self._lock:
+            self._heavy.pop(actor, None)
+            if is_long:
+                self._heavy[actor] = None
+                if len(self._heavy) > _REMEMBERED:
+                    del self._heavy[next(iter(self._heavy))]
 
     def join(self, actor: str) -> None:
         """Count a long read of an actor; one who was not here before counts like the one who has used least."""
@@ -121,7 +137,7 @@ class Pace:
         """Go on, after waiting for a place if it is time for that."""
         now = time.thread_time()
         if not self._is_long:
-            if now - self._began < SHORT_SECONDS:
+            if now - self._began < SHORT_SECONDS and not self._processors.is_heavy(self._actor):
                 return
             self._is_long = True
             self._processors.join(self._actor)
@@ -135,6 +151,8 @@ class Pace:
 
     def end(self) -> None:
         """The read is over, however it ended."""
+        is_long = time.thread_time() - self._began >= SHORT_SECONDS
+        self._processors.note_length(self._actor, is_long=is_long)
         if not self._is_long:
             self._processors.note_short()
             return

@@ -125,3 +125,16 @@ def test_the_pace_of_a_read_that_failed_is_over() -> None:
     own(nothing)
     own.end()
     assert (processors.computing, processors.waiting) == (0, 0)
+
+
+def test_the_read_after_a_long_one_of_the_same_actor_waits_from_its_first_checkpoint() -> None:
+    processors = Processors(2)
+    with pace(processors, "ada", nothing):
+        busy(SHORT_SECONDS)
+    with pace(processors, "bob", nothing) as light, pace(processors, "ada", nothing) as heavy:
+        light(nothing)
+        assert processors.computing == 0
+        heavy(nothing)
+        assert processors.computing == 1
+    assert not processors.is_heavy("ada"), "that one was short"
+    assert processors.computing == 0

@@ -85,7 +85,7 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
         "OMNIGRAPH_PER_ACTOR_READS_MAX": ("4", "reads of one actor that run at once, in each process"),
         "OMNIGRAPH_LONG_READS_MAX": (
             "32",
-            "reads over 50 ms of a processor that are held beside the threads for new reads",
+            "reads over 20 ms of a processor that are held beside the threads for new reads",
         ),
         "OMNIGRAPH_PER_ACTOR_WAITING_MAX": ("64", "reads of one actor that wait for a thread"),
         "OMNIGRAPH_WAITING_MAX": ("1024", "reads of all actors that wait for a thread"),
