@@ -21,8 +21,8 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.leaves import frame_leaf
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.view import View
-from omnigraph.storage.lance import row_places as places_module
 from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.rows import row_places as places_module
 from omnigraph.storage.lance.rows.row_id_sequence import Scattered
 from omnigraph.storage.lance.rows.row_places import RowPlaces
 
