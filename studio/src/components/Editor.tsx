@@ -39,11 +39,15 @@ const LOOK = EditorView.theme({
   '.cm-placeholder': { color: 'var(--muted)' },
 });
 
-/** Several lines at once, as dictation and input methods send them: Chromium would style them, which the policy of the page refuses. */
-function insertLines(event: InputEvent, view: EditorView): boolean {
-  if (view.state.readOnly || !event.inputType.startsWith('insert') || !event.data?.includes('\n')) return false;
+/** What Chromium would style by itself, which the policy of the page refuses: text over a selection, and several lines at once. */
+function insertText(event: InputEvent, view: EditorView): boolean {
+  const { main } = view.state.selection;
+  const text = event.data;
+  if (view.state.readOnly || view.composing || event.inputType !== 'insertText' || !text || (main.empty && !text.includes('\n'))) return false;
   event.preventDefault();
-  view.dispatch(view.state.replaceSelection(event.data), { userEvent: 'input', scrollIntoView: true });
+  const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: 'input.type', scrollIntoView: true });
+  const handled = view.state.facet(EditorView.inputHandler).some((handler) => handler(view, main.from, main.to, text, insert));
+  if (!handled) view.dispatch(insert());
   return true;
 }
 
@@ -75,7 +79,7 @@ export function Editor({ value, onChange, language, label, diagnostics, complete
           LOOK,
           EditorView.lineWrapping,
           EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
-          EditorView.domEventHandlers({ beforeinput: insertLines }),
+          EditorView.domEventHandlers({ beforeinput: insertText }),
           editable.current.of([EditorState.readOnly.of(readOnly)]),
           ...(hint ? [placeholder(hint)] : []),
           Prec.highest(keymap.of([{ key: 'Mod-Enter', run: () => (latest.current.onRun?.(), true) }])),

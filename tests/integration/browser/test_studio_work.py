@@ -148,7 +148,8 @@ def test_a_hundred_thousand_rows_and_five_thousand_nodes(
     page.evaluate("performance.mark('start')")
     page.goto(f"{page.url.partition('#')[0]}#/g/large/query?q={quote(nodes)}&run=1")
     page.get_by_role("tab", name="Graph").click()
-    expect(page.locator(".graph-canvas[data-nodes='5000']")).to_be_visible()
+    expect(page.locator(".graph-canvas:not([data-nodes='0'])")).to_be_visible()
+    assert int(page.locator(".graph-canvas").get_attribute("data-nodes")) >= 5_000
     drawn = _since(page)
     expect(page.locator(".graph-canvas:not([data-laid-out='0'])")).to_be_visible()
     laid_out = _since(page)
