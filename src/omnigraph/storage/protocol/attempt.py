@@ -225,8 +225,8 @@ class Attempt:
     def _commit_exactly(self, table: PlannedTable, staged: Staged) -> TableHandle:
         self.check_lease()
         before, member = self._effects, f"table:{table.plan.table_key}"
+        self._effects = True  # before it: the version may have landed although looking at it fails
         outcome = tables.commit(staged)
-        self._effects = True
         if isinstance(outcome, Landed):
             if outcome.exact:
                 return outcome.handle
