@@ -36,7 +36,7 @@ def test_every_invariant_holds(seed: int) -> None:
         pytest.param(24, 3_000, id="a-refused-commit-had-landed-and-was-rolled-forward"),
         pytest.param(40, 3_000, id="an-expired-ticket-of-a-deleted-branch-stays"),
         pytest.param(9001, 3_000, id="a-trimming-dies-between-data-and-versions"),
-        (20146, 3_000),  # a version that landed, and could not be opened, counted as no effect
+        pytest.param(20146, 3_000, id="a-version-that-landed-could-not-be-opened"),
     ],
 )
 def test_seeds_that_found_a_defect_hold(seed: int, steps: int) -> None:

@@ -81,6 +81,31 @@ def test_a_commit_that_was_really_refused_is_tried_again(store: Store, monkeypat
     assert contents(store, A).keys() == contents(store, B).keys() == {"seed", "mine"}
 
 
+def test_a_version_that_landed_and_could_not_be_looked_at_is_not_published_after_a_failure(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = tables.commit
+
+    def landed_without_a_look(staged: Staged) -> CommitOutcome:
+        outcome = real(staged)
+        if staged.address.location == MANIFEST:
+            return outcome
+        raise StorageError("connection reset by peer", kind="Transient")
+
+    def unanswered(*_: object) -> None:
+        raise StorageError("connection reset by peer", kind="Transient")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tables, "commit", landed_without_a_look)
+        patched.setattr(sidecar, "remove", unanswered)
+        with pytest.raises(StorageError):
+            write(store, inserting(["mine"], A))
+    with host.running_on(Elsewhere()):
+        end_lease(store)
+        recovery.sweep(replace(store, gates=Gates()))
+    assert contents(store, A).keys() == {"seed"}
+
+
 def test_a_merge_by_pointer_that_was_reported_as_failed_is_not_published_later(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
