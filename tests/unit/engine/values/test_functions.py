@@ -135,7 +135,7 @@ def result_type(function: Function, scalar: str) -> PropType:
     match name:
         case "Numeric" | "ItemNumeric" | "T" | "Item" | "Moment":
             return PropType(scalar, nullable=True)
-        case "List":
+        case "List" | "[T]":
             return PropType(scalar, list=True, nullable=True)
         case _ if name.startswith("["):
             return PropType(name[1:-1], list=True, nullable=True)
@@ -176,6 +176,8 @@ def shown(values: pa.Array) -> list[Any]:
         return [None if each is None else Date(each) for each in values.cast(pa.int32()).to_pylist()]
     if pa.types.is_date64(values.type):
         return [None if each is None else DateTime(each) for each in values.view(pa.int64()).to_pylist()]
+    if pa.types.is_list(values.type) and pa.types.is_date(values.type.value_type):
+        return [None if each is None else tuple(shown(each)) for each in (row.values for row in values)]
     return [tuple(each) if isinstance(each, list) else each for each in values.to_pylist()]
 
 
