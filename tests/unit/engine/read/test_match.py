@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.frames.budget import Limits
+from omnigraph.engine.read.match.along import AlongSteps, Costs, Steps
 from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 
@@ -774,6 +776,29 @@ def test_the_cheapest_path_adds_up_costs(roads: og.Graph) -> None:
         f"match {{ {FROM_A} cheapest $p: $a road $x along $e by $e.minutes }} return {{ $x.code, $p.cost }} order {{ $x.code }}",
     )
     assert everyone == [("b", 5.0), ("c", 1.0), ("d", 3.0), ("e", 2.0)]  # no way back: that step has no cost
+
+
+def test_a_pattern_in_a_cost_is_matched_once_for_each_step(roads: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    priced: list[int] = []
+    costs = AlongSteps.costs
+
+    def recorded(self: AlongSteps, steps: Steps, cost: ir.Expr) -> Costs:
+        priced.extend(steps.edge.tolist())
+        return costs(self, steps, cost)
+
+    monkeypatch.setattr(AlongSteps, "costs", recorded)
+    found = rows(
+        roads,
+        "match { $a: Stop cheapest $p: $a road $x along $e to $n by $e.minutes + count($y match { $n road $y }) } "
+        "return { $a.code, $x.code, $p.cost } order { $a.code, $x.code }",
+    )
+    assert [each for each in found if each[0] == "a"] == [
+        ("a", "b", 6.0),
+        ("a", "c", 3.0),
+        ("a", "d", 7.0),
+        ("a", "e", 5.0),
+    ]
+    assert sorted(priced) == list(range(len(ROADS)))  # although the search goes on from b, c and e in two rounds
 
 
 def test_a_negative_cost_is_refused(roads: og.Graph) -> None:

@@ -17,7 +17,7 @@ from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.frames.paths import Found
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import Columns
-from omnigraph.engine.read.match.along import AlongSteps, Costs, cheapest_steps
+from omnigraph.engine.read.match.along import AlongSteps, CheapestSteps, Costs
 from omnigraph.engine.read.match.best import Best
 from omnigraph.engine.read.match.expand import graph_of
 from omnigraph.engine.read.match.meeting import Meeting, meet
@@ -51,6 +51,7 @@ class LayeredSearch:
         self._heads = heads
         self._near, self._far = (heads, tails) if backward else (tails, heads)
         self._graph = graph_of(run, op.link, backward=backward)
+        self._steps = CheapestSteps(self._graph, op.cost) if isinstance(self._graph, AlongSteps) else None
         self._starts, self._start_of = np.unique(self._near, return_inverse=True)
         mixed = bool(op.link.ways)
         self._space = Space(None, run.numbering.stride) if mixed else Space.of(self._graph, self._starts)
@@ -156,9 +157,9 @@ class LayeredSearch:
     def _cheaper(self, layer: _Layer, active: Mask, best: Best) -> _Layer:
         """What one hop more reaches at a lower cost than all ways before."""
         assert layer.cost is not None
-        assert isinstance(self._graph, AlongSteps)
+        assert self._steps is not None
         places = np.flatnonzero(active)
-        lists, prices, _ = cheapest_steps(self._graph, layer.node[places], self._op.cost)
+        lists, prices = self._steps.around(layer.node[places])
         at, neighbour, step = lists.expand(layer.node[places])
         self._run.budget.admit(len(at), row_bytes=48)
         parent = places[at]

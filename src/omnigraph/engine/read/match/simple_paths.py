@@ -16,7 +16,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.frames.paths import Found
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import Columns
-from omnigraph.engine.read.match.along import AlongSteps, Costs, cheapest_steps
+from omnigraph.engine.read.match.along import AlongSteps, CheapestSteps, Costs
 from omnigraph.engine.read.match.best import Best
 from omnigraph.engine.read.match.expand import graph_of
 
@@ -140,7 +140,7 @@ class _BestFirst:
         """The steps from a node that the head can still be reached by, and what it then takes."""
         known = self._steps.get(node)
         if known is None:
-            lists, costs, _ = cheapest_steps(self._graph, np.array([node]), self._op.cost)
+            lists, costs = CheapestSteps(self._graph, self._op.cost).around(np.array([node]))
             _, far, place = lists.expand(np.array([node]))
             left, hops = self._near.of(np.zeros(len(far), np.int64), far)
             there = np.isfinite(left)
@@ -162,6 +162,7 @@ class Distances:
         self._stride = run.numbering.stride if link.ways else _STRIDE
         graph = graph_of(run, link, backward=True)
         along = graph if isinstance(graph, AlongSteps) else AlongSteps(run, link, graph, backward=True)
+        steps = CheapestSteps(along, cost)
         best = Best()
         keys, costs = best.improve(np.arange(len(heads)) * self._stride + heads, np.zeros(len(heads)))
         hops = 0
@@ -170,7 +171,7 @@ class Distances:
             if link.max_hops >= OPEN_HOPS:
                 run.budget.admit_hops(hops)
             owner, node = np.divmod(keys, self._stride)
-            lists, prices, _ = cheapest_steps(along, node, cost)
+            lists, prices = steps.around(node)
             at, neighbour, step = lists.expand(node)
             run.budget.admit(len(at) + len(best), row_bytes=32)
             keys, costs = best.improve(owner[at] * self._stride + neighbour, costs[at] + prices[step], hops)
