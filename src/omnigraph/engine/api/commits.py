@@ -138,7 +138,7 @@ class Commits(Noun):
         """Which commit, and so which actor, gave each property of an entity the value it has, now or at a commit."""
         named = self._named(branch)
         commit = None if at is None else commit_named(self._core, at, named)
-        return blame(self._core, named, type_name, entity_id, commit)
+        return blame(self._core, named, type_name, entity_id, at=commit, reader=self._actor)
 
     def revert(
         self,

@@ -23,6 +23,7 @@ from omnigraph.engine.views.entity import rows_with_ids, type_named
 from omnigraph.engine.views.time_travel import find_commit, state_at_commit
 from omnigraph.engine.views.view import View
 from omnigraph.errors import NotFound
+from omnigraph.policy.actions import Action
 from omnigraph.storage.lance.tables import in_list
 from omnigraph.storage.lance.version_tree import UPDATED
 from omnigraph.storage.manifest import manifest
@@ -72,10 +73,19 @@ class Blame(Displayed):
         )
 
 
-def blame(core: Core, branch: str | None, type_name: str, entity_id: str, at: GraphCommit | None = None) -> Blame:
+def blame(
+    core: Core,
+    branch: str | None,
+    type_name: str,
+    entity_id: str,
+    *,
+    at: GraphCommit | None = None,
+    reader: str | None = None,
+) -> Blame:
     """The origin of every value that an entity has on a branch now, or had at a commit; NotFound when there is none.
 
-    Types and properties are those of that moment; further back they are found by identity.
+    Types and properties are those of that moment; further back they are found by identity. What came from a branch
+    that a policy does not show the reader in full has the merge that brought it as its origin.
     """
     core.require_everything_visible("blame")
     state = core.state(branch) if at is None else state_at_commit(core, at)
@@ -85,7 +95,7 @@ def blame(core: Core, branch: str | None, type_name: str, entity_id: str, at: Gr
     if row is None:
         where = f"on branch '{branch or 'main'}'" if at is None else f"at commit {at.graph_commit_id}"
         raise NotFound(f"{info.name} '{entity_id}' does not exist {where}")
-    search = _Search(core, core.schemas.of(state), info, entity_id)
+    search = _Search(core, core.schemas.of(state), info, entity_id, reader)
     search.follow(state.branch, str(view.head), set(row.column_names) - {"id"})
     values = json_rows(row)[0]
     named = [BlamedProperty(name, values[name], search.found[name]) for name in row.column_names if name != "id"]
@@ -95,8 +105,11 @@ def blame(core: Core, branch: str | None, type_name: str, entity_id: str, at: Gr
 class _Search:
     """Goes back from a head, and into merged branches where a value came from there."""
 
-    def __init__(self, core: Core, accepted: Accepted, info: TableType, entity_id: str) -> None:
+    def __init__(
+        self, core: Core, accepted: Accepted, info: TableType, entity_id: str, reader: str | None = None
+    ) -> None:
         self.core = core
+        self.reader = reader
         self.accepted = accepted
         self.info = info
         self.entity_id = entity_id
@@ -183,9 +196,12 @@ class _Search:
         if commit.merged_parent_commit_id is None:
             return None
         try:
-            return find_commit(self.core, commit.merged_parent_commit_id, commit.manifest_branch)
+            found = find_commit(self.core, commit.merged_parent_commit_id, commit.manifest_branch)
         except NotFound:
             return None  # its branch is gone; the merge itself is the best answer left
+        # A commit has an actor, a message and counts: only of a branch that the reader sees in full are they shown.
+        shown = self.core.visibility_of(self.reader, Action.READ, found.manifest_branch)
+        return found if shown is None else None
 
     def _writer(self, chain: list[GraphCommit], start: int) -> int:
         """The position of the oldest commit, from `start` back, that already has the row as it is at `start`."""

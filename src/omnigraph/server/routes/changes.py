@@ -37,6 +37,7 @@ from omnigraph.server.http.models import ChangeBaselineRequest
 from omnigraph.server.http.outputs import changes_output, feed_output
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
 from omnigraph.server.http.streams import Sink
+from omnigraph.server.routes.commits import known_commit
 from omnigraph.server.routes.exports import streamed
 
 Endpoint = Callable[[Exchange], Coroutine[Any, Any, Response]]
@@ -84,10 +85,10 @@ async def commit_changes(exchange: Exchange) -> Response:
     """One page of what a commit changed; a commit that may not be read is a commit that does not exist."""
     exchange.only(("page_token", "limit", *_FILTERS))
     scope, limit, token = change_filter(exchange), change_limit(exchange), exchange.value("page_token")
-    graph, name = exchange.graph.handle, exchange.params["commit_id"]
+    name = exchange.params["commit_id"]
     missing = refuse(404, f"commit '{name}' not found")
     try:
-        commit = await exchange.read(lambda _: graph.commits.show(name))
+        commit = await known_commit(exchange, name)
     except (CommitNotFound, BranchNotFound):
         raise missing from None
     if not (await exchange.permits(Action.READ, commit.manifest_branch or MAIN)).allowed:

@@ -8,10 +8,12 @@ from starlette.responses import Response
 
 from omnigraph.errors import AmbiguousCommit, CommitNotFound
 from omnigraph.policy.actions import Action
+from omnigraph.policy.visibility import NOTHING
 from omnigraph.server.http.answers import answer
-from omnigraph.server.http.exchange import Exchange, named_branch
+from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.outputs import commit_output
 from omnigraph.server.http.refusal import bad_request, refuse
+from omnigraph.storage.manifest.commits import GraphCommit
 
 _FILTERS = ("actor", "kind", "since", "until", "type", "message")
 
@@ -46,12 +48,35 @@ def _flag(text: str | None) -> bool:
     raise bad_request(f"maintenance must be true or false, not '{text}'")
 
 
+async def known_commit(exchange: Exchange, reference: str, branch: str = MAIN) -> GraphCommit:
+    """The commit that a reference means from a branch's point of view.
+
+    One of a branch that the sender may not read does not exist for it, and no answer tells the two apart; except that
+    the history of the branch itself, with what it inherited, is known to those who may read it.
+    """
+    graph = exchange.graph.handle
+    commit = await exchange.read(lambda _: graph.branch(branch).commits.show(reference))
+    if _reads(exchange, commit.manifest_branch):
+        return commit
+    if _reads(exchange, branch):
+        known = await exchange.read(lambda _: graph.commits.list(branch, maintenance=True))
+        if any(each.graph_commit_id == commit.graph_commit_id for each in known):
+            return commit
+    raise CommitNotFound(reference.strip())
+
+
+def _reads(exchange: Exchange, branch: str | None) -> bool:
+    """Whether the sender may read or export at least a part of a branch."""
+    policy, actor = exchange.graph.policy, exchange.actor
+    return policy is None or actor is None or policy.content(actor, branch or MAIN) != NOTHING
+
+
 async def get_commit(exchange: Exchange) -> Response:
     """One commit of any live branch."""
     await exchange.allow(Action.READ)
-    graph, name = exchange.graph.handle, exchange.params["commit_id"]
+    name = exchange.params["commit_id"]
     try:
-        return answer(commit_output(await exchange.read(lambda _: graph.commits.show(name))))
+        return answer(commit_output(await known_commit(exchange, name)))
     except AmbiguousCommit:
         raise
     except CommitNotFound:

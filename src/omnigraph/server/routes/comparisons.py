@@ -15,7 +15,7 @@ from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.routes.changes import change_filter, change_limit
-from omnigraph.server.routes.commits import commit_filters
+from omnigraph.server.routes.commits import commit_filters, known_commit
 from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -50,12 +50,11 @@ async def _point(exchange: Exchange, reference: str, branch: str) -> GraphCommit
     """The commit that a name means; its details are only for those who may read all of the branch it is on."""
     await exchange.allow_whole(branch)
     graph, text = exchange.graph.handle, reference.strip()
-    named = await exchange.read(lambda _: text if text in graph.branches.list() else None)
-    if named is not None:
-        await exchange.allow_whole(named)
-    commit = await exchange.read(lambda _: graph.branch(branch).commits.show(text))
-    if named is None:
-        await exchange.allow_whole(commit.manifest_branch or MAIN)
+    named = await exchange.read(lambda _: text in graph.branches.list())
+    if named and text == MAIN:  # which is known to exist
+        await exchange.allow_whole(text)
+    commit = await known_commit(exchange, text, branch)
+    await exchange.allow_whole(text if named else commit.manifest_branch or MAIN)
     return commit
 
 

@@ -48,11 +48,11 @@ async def neighbours(exchange: Exchange) -> Response:
 
 
 async def blame(exchange: Exchange) -> Response:
-    """The commit behind each value; it looks at commits of every branch that was merged, and at all values."""
+    """The commit behind each value, or the merge that brought it from a branch that the sender may not read in full."""
     name, wanted = exchange.params["type"], exchange.params["id"]
     target = await chosen_target(exchange)
     await exchange.allow_whole(target.branch)
-    graph = exchange.graph.handle
+    graph = exchange.graph.acting(exchange.actor)
     found = await exchange.read(lambda _: graph.commits.blame(name, wanted, branch=target.live, at=target.commit))
     return answer(found.document())
 

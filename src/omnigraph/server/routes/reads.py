@@ -15,7 +15,6 @@ from starlette.responses import Response
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.parse import parse_runnable
 from omnigraph.compiler.source import Source
-from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.read.frames.budget import Budget, Limits
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.shape.result import Result
@@ -28,6 +27,7 @@ from omnigraph.server.http.outputs import snapshot_output
 from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import bad_request, refusal_of
 from omnigraph.server.http.rendering import Allowance, rendered
+from omnigraph.server.routes.commits import known_commit
 from omnigraph.storage.manifest.commits import GraphCommit
 
 _WRITES = re.compile(r"\b(?:insert|update|delete)\b")
@@ -127,18 +127,16 @@ async def read_target(
             raise bad_request("give a branch or a snapshot, not both")
         if at is not None:
             raise bad_request("give a snapshot or 'at', not both")
-        return await _target_at(exchange, exchange.graph.handle, snapshot)
+        return await _target_at(exchange, snapshot, MAIN)
     named = named_branch(branch)
     if at is None:
         return ReadTarget(named)
     await exchange.allow(Action.READ, branch=named)
-    graph = exchange.graph.handle
-    bound = await exchange.read(lambda _: graph.branch(named))
-    return await _target_at(exchange, bound, at)
+    return await _target_at(exchange, at, named)
 
 
-async def _target_at(exchange: Exchange, graph: Graph, reference: str) -> ReadTarget:
-    commit = await exchange.read(lambda _: graph.commits.show(reference))
+async def _target_at(exchange: Exchange, reference: str, branch: str) -> ReadTarget:
+    commit = await known_commit(exchange, reference, branch)
     return ReadTarget(commit.manifest_branch or MAIN, commit)
 
 

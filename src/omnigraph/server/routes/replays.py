@@ -11,6 +11,7 @@ from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.models import ReplayRequest
 from omnigraph.server.http.outputs import replay_output
+from omnigraph.server.routes.commits import known_commit
 
 _ESTIMATE = 256
 
@@ -32,8 +33,7 @@ async def _replay(exchange: Exchange, kind: str) -> Response:
     if not body.preview:
         await exchange.allow(Action.CHANGE, branch=branch)
     await exchange.allow_whole(branch)
-    handle = exchange.graph.handle
-    commit = await exchange.read(lambda _: handle.commits.show(wanted))
+    commit = await known_commit(exchange, wanted)
     await exchange.allow_whole(commit.manifest_branch or MAIN)
     commits = exchange.writable.acting(exchange.actor).commits
     verb = commits.revert if kind == "revert" else commits.cherry_pick
