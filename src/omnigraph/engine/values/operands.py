@@ -18,7 +18,7 @@ from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.values.arithmetic import Failed
 from omnigraph.engine.values.compare import Bound, Constant, compare_columns, compare_constant, fit, typed_array
-from omnigraph.engine.values.fixed import Fixed, Operand
+from omnigraph.engine.values.fixed import Fixed, Operand, broadcast
 from omnigraph.engine.values.functions import KERNELS, Call
 from omnigraph.errors import BadRequest
 
@@ -93,7 +93,30 @@ def among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     return pc.if_else(pc.is_valid(column), found, None)
 
 
-def member_of_column(value: Operand, lists: pa.Array) -> pa.Array:
+def member(length: int, value: Operand, options: Operand | pa.ListScalar) -> pa.Array:
+    """Whether a value is in a list, per row."""
+    if isinstance(options, pa.ListScalar):
+        return _member_of_one(length, value, options)
+    if not isinstance(options, Fixed):
+        return _member_of_column(value, options)
+    if options.value is None:
+        return pa.nulls(length, pa.bool_())
+    assert isinstance(options.value, tuple)
+    if isinstance(value, Fixed):
+        answer = None if value.value is None else one_constant(value.value) in options.value
+        return broadcast(answer, pa.bool_(), length)
+    return among(value, options.value)
+
+
+def _member_of_one(length: int, value: Operand, options: pa.ListScalar) -> pa.Array:
+    """Whether values are in the list that all rows share: its items are hashed once, unless types differ or round."""
+    items = options.values
+    if isinstance(value, Fixed) or not value.type.equals(items.type) or pa.types.is_floating(items.type):
+        return _member_of_column(value, repeated(pa.array([options], options.type), length))
+    return pc.if_else(pc.is_valid(value), pc.is_in(value, value_set=items.drop_null()), None)
+
+
+def _member_of_column(value: Operand, lists: pa.Array) -> pa.Array:
     """Whether a value is in the list of each row."""
     owners = pc.list_parent_indices(lists)
     items = pc.list_flatten(lists)

@@ -19,19 +19,14 @@ from omnigraph.compiler.temporal import DateTime
 from omnigraph.compiler.types import INTEGER, INTEGER_RANGE, PropType
 from omnigraph.engine.values.arithmetic import Failed, as_number, compute, constant_number, either
 from omnigraph.engine.values.arrow import arrow_type
-from omnigraph.engine.values.compare import (
-    MIRRORED,
-    compare_columns,
-    compare_constant,
-)
+from omnigraph.engine.values.compare import MIRRORED, compare_columns, compare_constant
 from omnigraph.engine.values.fixed import Fixed, Operand, broadcast, stored
 from omnigraph.engine.values.functions import Call
 from omnigraph.engine.values.operands import (
-    among,
     argument_width,
     call_kernel,
     compare_fixed,
-    member_of_column,
+    member,
     one_chunk,
     one_constant,
     refuse,
@@ -44,6 +39,13 @@ from omnigraph.engine.values.text_test import text_test
 
 Leaf: TypeAlias = Callable[[ir.Expr], pa.Array]
 """Gives the column behind an expression that only the caller can look up: a property, a score, a text match."""
+
+Shared: TypeAlias = Callable[[ir.Expr], pa.ListScalar | None]
+"""Gives the list behind an expression that has the same one in every row; None where that is not known."""
+
+
+def _not_shared(expr: ir.Expr) -> None:
+    """For rows that come without such knowledge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,11 @@ def _no_column(expr: ir.Expr) -> pa.Array:
 class Evaluator:
     """Conditions and expressions over `length` rows whose columns `leaf` supplies."""
 
-    __slots__ = ("bindings", "leaf", "length")
+    __slots__ = ("bindings", "leaf", "length", "shared")
 
-    def __init__(self, leaf: Leaf, length: int, bindings: Bindings) -> None:
+    def __init__(self, leaf: Leaf, length: int, bindings: Bindings, shared: Shared = _not_shared) -> None:
         self.leaf = leaf
+        self.shared = shared
         self.length = length
         self.bindings = bindings
 
@@ -147,7 +150,12 @@ class Evaluator:
             case ir.TextTest(op, left, right):
                 return self._over(partial(text_test, op, self.length), left, right)
             case ir.In(value, options, negated):
-                found, failed = self._over(self._member, value, options)
+                same = self.shared(options)
+                if same is None:
+                    found, failed = self._over(partial(member, self.length), value, options)
+                else:
+                    operand, failed = self._value(value)
+                    found = member(self.length, operand, same)
                 return (pc.invert(found) if negated else found), failed
             case ir.IsNull(operand, negated):
                 tested, failed = self._value(operand)
@@ -221,17 +229,6 @@ class Evaluator:
                 return compare_constant(op, left, one_constant(right.value))
             case _:
                 return compare_columns(op, left, right)
-
-    def _member(self, value: Operand, options: Operand) -> pa.Array:
-        if isinstance(options, Fixed):
-            if options.value is None:
-                return pa.nulls(self.length, pa.bool_())
-            assert isinstance(options.value, tuple)
-            if isinstance(value, Fixed):
-                answer = None if value.value is None else one_constant(value.value) in options.value
-                return self._broadcast(answer, pa.bool_())
-            return among(value, options.value)
-        return member_of_column(value, options)
 
     def _null_test(self, operand: Operand, *, negated: bool) -> pa.Array:
         if isinstance(operand, Fixed):
@@ -348,14 +345,9 @@ class Evaluator:
         if isinstance(found, Fixed):
             if found.value is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
                 return self._broadcast(found.value, kind), failed
-            return (
-                self._number(found, kind, failed)
-                if kind == pa.int64()
-                else (
-                    self._broadcast(rounded(found.value, kind), kind),
-                    failed,
-                )
-            )
+            if kind == pa.int64():
+                return self._number(found, kind, failed)
+            return self._broadcast(rounded(found.value, kind), kind), failed
         if found.type.equals(kind):
             return found, failed
         if kind == pa.int64():

@@ -83,6 +83,33 @@ def test_numbers_at_the_ends_of_their_range_are_values(tmp_path: Path) -> None:
     assert list(row.values()) == [2**64 - 1] * 3
 
 
+SHARED_LISTS = {
+    "text": ("$o.code", "$h.code in l", ["h1", "h2", "h4"]),
+    "negated": ("$o.alt", "$h.alt not in l", []),
+    "a null value is unknown": ("$o.alt", "($h.alt in l) is null", ["h3"]),
+    "other width": ("to_int($o.alt)", "$h.alt in l", ["h1", "h2", "h4"]),
+    "floats": ("$o.alt * 0.0", "($h.alt * -0.0) in l", ["h1", "h2", "h4"]),
+    "integers among floats": ("to_float($o.alt)", "$h.alt in l", ["h1", "h2", "h4"]),
+    "one value": ("$o.code", '"h1" in l', ["h1", "h2", "h3", "h4"]),
+    "no items": ("$o.built", "not ($h.built in l)", []),
+    "a part that fails": ("$o.alt", "($h.alt * 9223372036854775807) in l", None),
+}
+
+
+@pytest.mark.parametrize("name", SHARED_LISTS)
+def test_a_list_that_all_rows_share_is_compared_as_any_list(huts: og.Graph, image: Image, name: str) -> None:
+    items, condition, expected = SHARED_LISTS[name]
+    collected = f"match {{ $o: Hut $o.alt > 0 }} with {{ collect({items}) as l }}"
+    text = f"query q() {{ {collected} match {{ $h: Hut ({condition}) }} return {{ $h.code }} order {{ $h.code }} }}"
+    if expected is None:
+        with pytest.raises(og.errors.BadRequest, match="integer overflow"):
+            huts.query(text)
+        return
+    found = huts.query(text).rows()
+    assert [row["h.code"] for row in found] == expected
+    assert naive(huts, image, text) == found
+
+
 def test_mutations_and_defaults_take_expressions(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "graph.omni", schema="node P { k: String @key  name: String?  n: I64? }")
     insert = 'query q($k: String, $n: I64 = 2 * size(split("a,b", ","))) { insert P { k: lower($k), name: trim(" A "), n: $n } }'

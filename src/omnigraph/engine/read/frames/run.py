@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Fetch
@@ -118,7 +119,16 @@ class Run:
 
     def evaluator(self, frame: Frame) -> Evaluator:
         """Evaluates expressions over the rows of a frame."""
-        return Evaluator(self.leaf(self, frame), frame.length, self.bindings)
+        return Evaluator(self.leaf(self, frame), frame.length, self.bindings, partial(self._shared_list, frame))
+
+    def _shared_list(self, frame: Frame, expr: ir.Expr) -> pa.ListScalar | None:
+        """The list that an expression gives in every row, where all rows have the same entity."""
+        if frame.length < 2 or not isinstance(expr, ir.Property) or (bound := frame.bound.get(expr.var)) is None:
+            return None
+        if bound.table_key.startswith(OPTIONAL) or bool((bound.rows != bound.rows[0]).any()):
+            return None
+        found = self.columns(bound.table_key).values(expr.name, bound.rows[:1])[0]
+        return found if found.is_valid else None
 
     def kept(self, frame: Frame, condition: ir.Condition) -> Mask:
         """Which rows of a frame satisfy a condition; a long frame is looked at in pieces."""
