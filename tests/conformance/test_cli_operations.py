@@ -507,7 +507,7 @@ def test_completion_scripts_ask_the_program(desk: Desk, shell: str) -> None:
     ("words", "expected"),
     [
         (["qu"], ["queries", "query"]),
-        (["branch", ""], ["create", "delete", "list", "merge"]),
+        (["branch", ""], ["create", "delete", "list", "merge", "rename"]),
         (["load", "--mode", ""], ["overwrite", "append", "merge", "patch"]),
         (["--profile", ""], ["local"]),
         (["query", "--query", "q.gq", ""], ["one", "two"]),

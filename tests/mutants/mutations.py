@@ -268,7 +268,7 @@ MUTATIONS = (
     _mutation(
         "branches: a branch that others were forked from is deleted",
         "branches",
-        "for child in forks_of(store.root, ref.name):",
+        "for child in (child for ref in refs for child in forks_of(store.root, ref.name)):",
         "for child in ():",
         "branches::test_a_branch_that_another_was_created_from_is_not_deleted",
     ),

@@ -19,7 +19,7 @@ def shrunk(report: Report, *, rounds: int = 60) -> Report:
                 continue
             rounds -= 1
             found = simulate(replace(best.scenario, mute=muted))
-            if _alike(found, report) and _count(found) < _count(best):
+            if _alike(found, report) and size(found) < size(best):
                 smaller = found
                 break
         if smaller is not None:
@@ -29,7 +29,8 @@ def shrunk(report: Report, *, rounds: int = 60) -> Report:
     return best
 
 
-def _count(report: Report) -> int:
+def size(report: Report) -> int:
+    """What a person has to read: everything that went wrong, and something for the rest of the schedule."""
     return len(_happened(report)) + len(report.schedule) // 50
 
 

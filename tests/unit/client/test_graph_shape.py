@@ -75,14 +75,11 @@ NOT_SERVED = {
         "type": _YET,
         "edge": _YET,
         "columns": _YET,
-        "mapping": _FILE,
         "if_commit": _YET,
-        "on_error": _YET,
         "rejects": _FILE,
         "max_errors": _YET,
         "runner": _HERE,
         "spark": _HERE,
-        "dry_run": _YET,
         "resume": _HERE,
         "progress": "a request is answered at once",
         "embedder": _HERE,
@@ -104,7 +101,6 @@ NOT_SERVED = {
     "changes.follow": {"interval": "a server pushes"},
 }
 # Defaults that differ, and results that are of another type.
-OTHER_DEFAULTS = {("load", "data"): "in storage a mapping may take its place"}
 OTHER_RESULTS = {
     "schema.at": "in storage what was accepted then cannot be changed, so it has no `apply`",
     "snapshot": "the server's answer as it came",
@@ -168,7 +164,7 @@ def test_a_verb_has_one_signature(verb: str) -> None:
     assert left_out.keys() <= parameters(mine).keys()
     for name, each in expected.items():
         assert found[name].kind == each.kind, name
-        assert (found[name].default == each.default) == ((verb, name) not in OTHER_DEFAULTS), name
+        assert found[name].default == each.default, name
 
 
 def test_a_verb_is_awaited_under_the_name_it_has() -> None:

@@ -59,14 +59,35 @@ export function typesOfVariable(variable: string, text: string, schema: GraphSch
     return [edge ? edge.name : bound];
   }
   const found = new Set<string>();
-  const hop = /(\$[\p{L}\p{N}_]+)\s+(?:\$[\p{L}\p{N}_]+:)?<?([\p{L}_][\p{L}\p{N}_]*)>?(?:\{[^}]*\})?\s+(\$[\p{L}\p{N}_]+)/gu;
-  for (const [, left, word, right] of text.matchAll(hop)) {
-    const edge = schema.edges.find((each) => edgeWord(each.name).toLowerCase() === word!.toLowerCase());
-    if (!edge || (left !== variable && right !== variable)) continue;
-    const leftTypes = new RegExp(`\\${left}\\s*:\\s*([\\p{L}_][\\p{L}\\p{N}_]*)`, 'u').exec(text)?.[1];
-    const forward = leftTypes === undefined || leftTypes === edge.from;
+  for (const { left, right, edge } of hopsOf(text, schema)) {
+    if (left !== variable && right !== variable) continue;
+    const forward = goesForward(left, edge, text);
     if (right === variable) found.add(forward ? edge.to : edge.from);
     if (left === variable) found.add(edge.from);
   }
   return [...found];
+}
+
+export interface Hop {
+  left: string;
+  right: string;
+  edge: GraphSchema['edges'][number];
+  variable: string | undefined;
+  path: boolean;
+}
+
+const HOP = /(\$[\p{L}\p{N}_]+)\s+(?:(\$[\p{L}\p{N}_]+)\s*:\s*)?<?([\p{L}_][\p{L}\p{N}_]*)>?(\{[^}]*\})?\s+(\$[\p{L}\p{N}_]+)/gu;
+
+/** The steps along edges that a text names, between two variables. */
+export function hopsOf(text: string, schema: GraphSchema): Hop[] {
+  return [...text.matchAll(HOP)].flatMap(([, left, variable, word, bounds, right]) => {
+    const edge = schema.edges.find((each) => edgeWord(each.name).toLowerCase() === word!.toLowerCase());
+    return edge ? [{ left: left!, right: right!, edge, variable, path: bounds !== undefined }] : [];
+  });
+}
+
+/** Whether a step from this variable follows its edges: it goes against them only from the type that they lead to. */
+export function goesForward(left: string, edge: Hop['edge'], text: string): boolean {
+  const type = new RegExp(`\\${left}\\s*:\\s*([\\p{L}_][\\p{L}\\p{N}_]*)`, 'u').exec(text)?.[1];
+  return type !== edge.to || type === edge.from;
 }

@@ -15,7 +15,7 @@ export function Outcome({ done }: { done: LoadOutput }) {
       <div className={`callout ${refused > 0 ? 'warn' : 'good'}`}>
         {done.dry_run ? 'Dry run: ' : 'Loaded: '}
         {plural(done.total_entities, 'row')} {done.dry_run ? `would be loaded onto ${done.branch}.` : `onto ${done.branch}.`}
-        {refused > 0 && ` ${plural(refused, 'row')} ${done.dry_run ? 'would be refused' : 'were left out'}.`}
+        {refused > 0 && ` ${plural(refused, 'row')} ${done.dry_run ? 'would be refused' : refused === 1 ? 'was left out' : 'were left out'}.`}
         {!done.dry_run && done.commit && (
           <div className="row small">
             <a href={commitLink(id, done.commit.graph_commit_id)}>See the commit</a>

@@ -2,7 +2,7 @@
 import type { DrawnEdge, DrawnNode } from '../../components/graph/GraphCanvas';
 import type { Row } from '../../components/DataTable';
 import { type Entity, isEdge, isEntity, titleOf, typeOf } from '../../lib/entities';
-import { typesOfVariable } from '../../lib/language/complete';
+import { goesForward, type Hop, hopsOf, typesOfVariable } from '../../lib/language/complete';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import type { Outcome } from './run';
 
@@ -39,22 +39,30 @@ export interface AnswerGraph {
 
 const MOST = 10_000;
 
-/** The nodes and edges of an answer; null where there are no nodes. */
+/** The nodes and edges of an answer; null where there are no nodes, and until the schema says what they are. */
 export function asGraph(outcome: Outcome, schema: GraphSchema | undefined, dark: boolean): AnswerGraph | null {
+  if (!schema) return null;
   const nodes = new Map<string, DrawnNode>();
   const edges = new Map<string, DrawnEdge>();
-  const bound = new Map(outcome.columns.map((name) => [name, schema ? typesOfVariable(`$${name}`, outcome.text, schema) : []]));
+  const bound = new Map(outcome.columns.map((name) => [name, typesOfVariable(`$${name}`, outcome.text, schema)]));
+  const hops = certainHops(outcome, schema).map(({ left, right, edge }) => (goesForward(left, edge, outcome.text) ? { name: edge.name, tail: left, head: right } : { name: edge.name, tail: right, head: left }));
   for (const row of outcome.rows) {
     if (nodes.size >= MOST) break;
+    const keys = new Map<string, string>();
     for (const name of outcome.columns) {
       const value = row[name];
       if (!isEntity(value)) continue;
       const type = typeOf(value, schema, bound.get(name)!) ?? name;
-      if (!isEdge(value) || !schema?.edges.some((each) => each.name === type)) nodes.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, label: titleOf(value, schema, type), color: typeColor(schema, type, dark) });
+      keys.set(`$${name}`, `${type}/${value.id}`);
+      if (!isEdge(value) || !schema.edges.some((each) => each.name === type)) nodes.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, label: titleOf(value, schema, type), color: typeColor(schema, type, dark) });
       else {
         const declared = schema.edges.find((each) => each.name === type)!;
         edges.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, from: `${declared.from}/${value.from}`, to: `${declared.to}/${value.to}`, label: type });
       }
+    }
+    for (const { name, tail, head } of hops) {
+      const [from, to] = [keys.get(tail), keys.get(head)];
+      if (from && to) edges.set(`${name} ${from} ${to}`, { key: `${name} ${from} ${to}`, from, to, label: name });
     }
   }
   if (nodes.size === 0 && edges.size === 0) return null;
@@ -65,4 +73,19 @@ export function asGraph(outcome: Outcome, schema: GraphSchema | undefined, dark:
     }
   }
   return { nodes: [...nodes.values()], edges: [...edges.values()] };
+}
+
+/** The steps that every row has taken: single edges of the pattern itself, not of a block in it, whose edge is not a column. */
+function certainHops(outcome: Outcome, schema: GraphSchema): Hop[] {
+  const start = /\bmatch\s*\{/u.exec(outcome.text);
+  if (!start) return [];
+  let depth = 1;
+  let pattern = '';
+  for (const character of outcome.text.slice(start.index + start[0].length)) {
+    if (character === '}') depth -= 1;
+    if (depth === 0) break;
+    if (depth === 1) pattern += character;
+    if (character === '{') depth += 1;
+  }
+  return hopsOf(pattern, schema).filter((hop) => !hop.path && !outcome.columns.includes(hop.variable?.slice(1) ?? ''));
 }
