@@ -33,7 +33,9 @@ def _fails(part: object) -> bool:
 
 def _narrows(call: ir.Function, at: int) -> bool:
     """Whether an argument is taken as a signed integer that may be none."""
-    return FUNCTIONS[call.name].param(at).kind in ("Integer", "Number", "T") and _is_unsigned(call.args[at])
+    kind = FUNCTIONS[call.name].param(at).kind
+    narrow = kind in ("Integer", "Number") or (kind == "T" and call.type.scalar != "U64")
+    return narrow and _is_unsigned(call.args[at])
 
 
 def _is_unsigned(expr: ir.Expr) -> bool:

@@ -60,6 +60,8 @@ def argument_width(kind: str, given: PropType, result: PropType) -> pa.DataType 
             return pa.float64()
         case "Number":
             return pa.float64() if given.scalar in FLOATING else pa.int64()
+        case "T" if result.scalar == "U64":
+            return pa.uint64()
         case "T":
             return pa.float64() if result.scalar in FLOATING else pa.int64()
         case _:

@@ -275,7 +275,7 @@ class Evaluator:
         return values, either(self._spoilt(*((side[0], side[1]) for side in sides)), failed)
 
     def _argument(self, arg: ir.Expr, kind: str, result: PropType) -> tuple[Operand, Failed | None, pa.DataType]:
-        """An argument in the form its kernel takes: numbers as int64 or as double."""
+        """An argument in the form its kernel takes: numbers as int64, as double, or all as uint64."""
         found, failed = self._value(arg)
         assert isinstance(arg.type, PropType)
         wanted = pa.null() if arg.type == ir.NULL else arrow_type(arg.type)
@@ -285,7 +285,8 @@ class Evaluator:
                 assert isinstance(found.value, int | float)
                 if pa.types.is_floating(width):
                     return Fixed(float(found.value)), failed, width
-                if INTEGER_RANGE["I64"][0] <= found.value <= INTEGER_RANGE["I64"][1]:
+                low, high = INTEGER_RANGE["U64" if pa.types.is_uint64(width) else "I64"]
+                if low <= found.value <= high:
                     return found, failed, width
             return (*self._number(found, width, failed), width)
         return found, failed, wanted

@@ -126,8 +126,8 @@ class Values:
                 values.append(_as_argument(self.value(arg, row, rows), function.param(at).kind, call.type.scalar))
             except Failure as error:
                 failure = error
-        if not function.own_nulls and None in values:
-            return None
+        if None in values and (failure is not None or not function.own_nulls):
+            return None  # beside a null it does not matter what became of the others
         if failure is not None:
             raise failure
         found = function.compute(*values)

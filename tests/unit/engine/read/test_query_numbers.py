@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.temporal import DateTime
 from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.testing.naive.evaluator import evaluate
 
 SCHEMA = """
 node P { k: String @key  j: I64?  u: U64?  i: I32?  f: F64?  must: F64  us: [U64]? }
@@ -49,6 +52,15 @@ def numbers(shared: og.Graph, request: pytest.FixtureRequest, monkeypatch: pytes
 def values(graph: og.Graph, body: str) -> list[Any]:
     rows = [tuple(row.values()) for row in graph.query(f"query q() {{ {body} }}")]
     return [row[0] if len(row) == 1 else row for row in rows]
+
+
+def naive(graph: og.Graph, body: str) -> list[Any]:
+    """What the naive evaluator makes of the same rows."""
+    catalog = graph.view().catalog
+    info = catalog.nodes["P"]
+    rows = [each["data"] for each in RECORDS if "type" in each]
+    image = {"node:P": {row["k"]: {"id": row["k"]} | {name: row.get(name) for name in info.properties} for row in rows}}
+    return evaluate(compile_query(f"query q() {{ {body} }}", catalog).checked, catalog, image, {}, DateTime(0))
 
 
 # --- integers beyond 2^53 meet floats ---------------------------------------------------------------
@@ -218,6 +230,34 @@ LARGEST = 2**64 - 1
 )
 def test_a_whole_number_of_64_bits_can_be_written(numbers: og.Graph, body: str, expected: list[Any]) -> None:
     assert values(numbers, body) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("[$p.u]", [[LARGEST], None, [3], [2**63]]),
+        ("[$p.u, 1]", [[LARGEST, 1], None, [3, 1], [2**63, 1]]),
+        (f"list({LARGEST}, $p.u)", [[LARGEST, LARGEST], None, [LARGEST, 3], [LARGEST, 2**63]]),
+        ("list_sort([$p.u, 7])", [[7, LARGEST], None, [3, 7], [7, 2**63]]),
+        ("$p.u in [0, $p.u]", [True, None, True, True]),
+        (f"greatest($p.u, {2**63 + 1})", [LARGEST, None, 2**63 + 1, 2**63 + 1]),
+        ("least($p.u, 7)", [7, None, 3, 7]),
+        ("nullif(null, $p.u)", [None, None, None, None]),
+        (f"nullif($p.u, {2**63})", [LARGEST, None, 3, None]),
+    ],
+)
+def test_values_of_u64_stay_so_among_themselves(numbers: og.Graph, value: str, expected: list[Any]) -> None:
+    body = f"match {{ $p: P }} return {{ {value} as x }} order {{ $p.k }}"
+    assert values(numbers, body) == expected
+    assert [row["x"] for row in naive(numbers, body)] == expected
+
+
+def test_a_null_beside_a_number_that_is_too_large_gives_null(numbers: og.Graph) -> None:
+    body = f'match {{ $p: P {{ k: "none" }} }} return {{ nullif($p.j, {LARGEST}) as x }}'
+    assert values(numbers, body) == [None]
+    assert naive(numbers, body) == [{"x": None}]
+    with pytest.raises(BadRequest, match="integer overflow"):
+        values(numbers, body.replace("none", "small"))
 
 
 def test_large_whole_numbers_can_be_stored_and_be_defaults(graph: og.Graph) -> None:
