@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -99,3 +100,37 @@ def test_reads_of_one_actor_do_not_keep_another_waiting(guarded_server: ServerPr
     assert answer.status_code == 200
     assert over < 10, "the heavy ones were not all over"
     assert set(statuses) <= {200, 413, 429, 503}
+
+
+def test_others_are_answered_while_the_text_of_a_mapping_is_parsed(open_server: ServerProcess) -> None:
+    """YAML is parsed in Python, a few hundred kilobytes a second at most."""
+    text = "nodes:\n" + "".join(f"- {{a{at}: [1, 2, 3]}}\n" for at in range(8_000)) + "- [\n"
+    body = json.dumps({"mapping": text}).encode()
+    status, answers = answers_beside(open_server, posted("/graphs/default/load/files", body))
+    assert status == 400
+    assert answers >= 3
+
+
+def test_others_are_answered_while_many_columns_are_described(open_server: ServerProcess) -> None:
+    names = ",".join(f"column{at}" for at in range(1_500))
+    rows = [",".join(str(row % 2 + at / 10) for at in range(1_500)) for row in range(3)]
+    with open_server.client() as client:
+        client.put("/graphs/default/uploads/wide.csv", content="\n".join([names, *rows])).raise_for_status()
+    body = json.dumps({"files": ["wide.csv"]}).encode()
+    status, answers = answers_beside(open_server, posted("/graphs/default/infer", body))
+    assert status == 200
+    assert answers >= 3
+
+
+@pytest.mark.parametrize("path", ["infer", "uploads"])
+def test_files_are_looked_at_for_as_long_as_a_query_may_take(open_server: ServerProcess, path: str) -> None:
+    hurry = {"Prefer": "wait=0"}
+    with open_server.client() as client:
+        if path == "uploads":
+            packed = gzip.compress(b" " * 60_000_000)
+            found = client.put("/graphs/default/uploads/packed.csv.gz", content=packed, headers=hurry)
+        else:
+            text = "id,a,b,c\n" + "".join(f"k{row},x{row},y{row},z{row}\n" for row in range(20_000))
+            client.put("/graphs/default/uploads/keys.csv", content=text).raise_for_status()
+            found = client.post("/graphs/default/infer", json={"files": ["keys.csv"]}, headers=hurry)
+    assert found.json()["resource_limit"]["resource"] == "query_time_ms", found.text

@@ -118,3 +118,10 @@ def reservation() -> Iterator[Reservation]:
         yield own
     finally:
         own.close()
+
+
+def need_more(size: int) -> None:
+    """Add to what the reservation around this holds; without one nothing is counted."""
+    found = _CURRENT.get()
+    if found is not None:
+        found.need(found.size + size)

@@ -12,6 +12,8 @@ import shutil
 import stat
 import tempfile
 import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -28,6 +30,8 @@ LIFETIME = "OMNIGRAPH_UPLOAD_LIFETIME_MS"
 
 MOST_FILES = 64
 _UNFINISHED = ".unfinished-"
+_SCRATCH = "scratch-"
+_DAY = 24 * 60 * 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +72,22 @@ class Uploads:
 
     def begin(self, directory: Path, name: str) -> Incoming:
         """Take in a file, within what its sender has left."""
-        others = [each for each in self.listed(directory) if each.name != name]
+        self.sweep()
+        others = [each for each in self._found(directory, unfinished=True) if each.name != name]
         if len(others) >= MOST_FILES:
             raise resource_limit("upload_files", limit=MOST_FILES, actual=len(others) + 1)
         directory.mkdir(mode=0o700, exist_ok=True)
-        held = sum(each.bytes for each in others)
-        return Incoming(self.limits, directory, name, held)
+        return Incoming(self.limits, directory, name, lambda own: self._held(directory, {name, own}))
+
+    def _held(self, directory: Path, without: Collection[str]) -> int:
+        """What an actor keeps besides some files, those included that are on their way."""
+        return sum(each.bytes for each in self._found(directory, unfinished=True) if each.name not in without)
+
+    @contextmanager
+    def scratch(self) -> Iterator[str]:
+        """A directory for the block; what a server that was killed leaves of it is removed after a day."""
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self._root()) as place:
+            yield place
 
     def use(self, directory: Path) -> None:
         """Files that are used stay for as long again."""
@@ -90,17 +104,18 @@ class Uploads:
 
     def sweep(self) -> None:
         """Remove what is too old, of every actor."""
-        oldest = time.time() - self.limits.seconds
+        now = time.time()
         for directory in self._root().iterdir():
+            oldest = now - (_DAY if directory.name.startswith(_SCRATCH) else self.limits.seconds)
             for path in _files(directory, unfinished=True):
                 if _changed(path) < oldest:
                     path.unlink(missing_ok=True)
             if not any(directory.iterdir()) and _changed(directory) < oldest:
                 shutil.rmtree(directory, ignore_errors=True)
 
-    def _found(self, directory: Path) -> list[Uploaded]:
+    def _found(self, directory: Path, *, unfinished: bool = False) -> list[Uploaded]:
         found = []
-        for path in _files(directory):
+        for path in _files(directory, unfinished=unfinished):
             try:
                 state = path.stat()
             except FileNotFoundError:
@@ -122,7 +137,7 @@ class Uploads:
 class Incoming:
     """A file on its way in: it gets its name when it is whole and was checked."""
 
-    def __init__(self, limits: UploadLimits, directory: Path, name: str, held: int) -> None:
+    def __init__(self, limits: UploadLimits, directory: Path, name: str, held: Callable[[str], int]) -> None:
         self._limits = limits
         self._held = held
         self._target = directory / name
@@ -135,8 +150,9 @@ class Incoming:
         """413 unless a file of this size may be kept."""
         if size > self._limits.file_bytes:
             raise resource_limit("upload_bytes", limit=self._limits.file_bytes, actual=size)
-        if self._held + size > self._limits.actor_bytes:
-            raise resource_limit("actor_upload_bytes", limit=self._limits.actor_bytes, actual=self._held + size)
+        held = self._held(self.path.name)  # asked again, because other files of the sender may arrive meanwhile
+        if held + size > self._limits.actor_bytes:
+            raise resource_limit("actor_upload_bytes", limit=self._limits.actor_bytes, actual=held + size)
 
     def write(self, data: bytes) -> None:
         """Append; 413 as soon as it is too much, 503 when the disk is full."""
@@ -144,6 +160,7 @@ class Incoming:
         self.require(self.bytes)
         try:
             self._file.write(data)
+            self._file.flush()  # its size counts for the other files of the sender
         except OSError as error:
             raise refuse(503, f"the upload cannot be stored: {error.strerror}") from error
 
@@ -151,10 +168,6 @@ class Incoming:
         """Give it its name, in place of an earlier file of that name."""
         self._file.close()
         self.path.replace(self._target)
-
-    def flush(self) -> None:
-        """Make everything readable for the check."""
-        self._file.flush()
 
     def abandon(self) -> None:
         """Remove what has arrived; nothing happens after `finish`."""

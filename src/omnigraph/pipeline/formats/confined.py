@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import SUFFIXES, format_of
 from omnigraph.engine.intake.mapping_sources import FILE_MEMBERS, require_known
+from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, ResourceLimitExceeded
 
 _PACKED = (".gz", ".zst", ".bz2", ".lz4")
@@ -27,6 +28,7 @@ _TEXTS = tuple(end + packed for form in ("csv", "json") for end in SUFFIXES[form
 _TABLES = tuple(end for form in ("parquet", "orc", "excel") for end in SUFFIXES[form])
 _LONGEST = 200
 _FORBIDDEN = re.compile(r'[\x00-\x1f\x7f/\\*?\[\]:"<>|]')
+_LONGEST_TEXT = 256 << 10  # YAML is parsed in Python: some seconds
 _PIECE = 1 << 20
 _CELL_BYTES = 8  # of a column that one repeated value fills: nothing in the file says how large it becomes
 _OVERLAP = 64
@@ -58,6 +60,7 @@ def require_bounded(path: Path, limit: int) -> None:
     """ResourceLimitExceeded for a file that becomes more bytes than the limit when it is read."""
     with readable(path.parent):
         for size in _expanded(path):
+            checkpoint()
             if size > limit:
                 raise ResourceLimitExceeded("upload_expanded_bytes", limit=limit, actual=size)
 
@@ -74,6 +77,8 @@ def mapping_of(text: str) -> dict[str, Any]:
     """A mapping from its text, YAML or JSON; aliases are refused, because a few of them stand for very much."""
     import yaml  # type: ignore[import-untyped,unused-ignore]
 
+    if len(text) > _LONGEST_TEXT:
+        raise BadRequest(f"the text of the mapping has more than {_LONGEST_TEXT} characters; send it as a JSON object")
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             raise BadRequest("the mapping has an alias (*name); write what it stands for")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from omnigraph.engine.read.columns.pieces import checking
+from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.formats.confined import confined, file_name, mapping_of, readable, without_place
 from omnigraph.policy.visibility import NOTHING
@@ -46,8 +48,14 @@ async def infer(exchange: Exchange) -> Response:
     directory = place_of(exchange)
     paths = [_uploaded(directory, name) for name in body.files]
     sample = min(body.sample or _SAMPLE_ROWS, _SAMPLE_ROWS)
-    exchange.server.uploads.use(directory)
-    return answer(_inferred(await exchange.read(lambda _: _infer(paths, directory, sample, enums=body.enums))))
+    limits = preferences(exchange.request).limits(exchange.server.settings.limits)
+
+    def run(cancel: threading.Event) -> dict[str, Any]:
+        exchange.server.uploads.use(directory)
+        with checking(Budget(limits, cancel=cancel).check):
+            return _inferred(_infer(paths, directory, sample, enums=body.enums))
+
+    return answer(await exchange.read(run, limits.seconds))
 
 
 async def load_files(exchange: Exchange) -> Response:
@@ -58,14 +66,13 @@ async def load_files(exchange: Exchange) -> Response:
     if body.dry_run or body.on_error == "skip":
         await _require_reading(exchange, branch, base)
     directory = place_of(exchange)
-    mapping = mapping_of(body.mapping) if isinstance(body.mapping, str) else body.mapping
-    mapping = confined(mapping, directory)
+    mapping = await exchange.read(lambda _: _mapped(body.mapping, directory))
     exchange.server.uploads.use(directory)
     graph, embedder = exchange.writable.acting(exchange.actor), exchange.graph.embedder
     expected, visibility = matching(exchange, body.if_commit), await exchange.visibility(branch)
 
     def load(report: Report) -> dict[str, Any]:
-        with tempfile.TemporaryDirectory(prefix="omnigraph-rejects-") as rejects, readable(directory):
+        with exchange.server.uploads.scratch() as rejects, readable(directory):
             result = graph.load(
                 mapping=mapping,
                 mode=body.mode or "merge",
@@ -97,6 +104,10 @@ def _uploaded(directory: Path, given: str) -> Path:
     if not path.is_file():
         raise refuse(404, f"there is no uploaded file '{given}'; upload it first")
     return path
+
+
+def _mapped(given: dict[str, Any] | str, directory: Path) -> dict[str, Any]:
+    return confined(mapping_of(given) if isinstance(given, str) else given, directory)
 
 
 def _infer(paths: list[Path], directory: Path, sample: int, *, enums: bool) -> Inference:

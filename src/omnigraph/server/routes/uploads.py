@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from omnigraph.engine.read.columns.pieces import checking
+from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.pipeline.formats.confined import file_name, require_bounded
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
+from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import Refusal, refuse
 from omnigraph.server.uploads import Incoming, Uploaded
 
@@ -25,12 +29,19 @@ async def upload(exchange: Exchange) -> Response:
     await allow_loading(exchange, exchange.value("branch"))
     name = file_name(exchange.params["file"])
     directory, uploads = place_of(exchange), exchange.server.uploads
+    limits = preferences(exchange.request).limits(exchange.server.settings.limits)
+
+    def check(cancel: threading.Event) -> None:
+        with checking(Budget(limits, cancel=cancel).check):  # unpacking takes its time: that of the sender's reads
+            require_bounded(incoming.path, uploads.limits.expanded_bytes)
+        incoming.finish()
+
     with exchange.admit(_declared(exchange)):
         incoming = await exchange.server.pools.small(lambda: uploads.begin(directory, name))
         try:
             incoming.require(_declared(exchange))
             await _receive(exchange, incoming)
-            await exchange.server.pools.small(lambda: _accept(incoming, uploads.limits.expanded_bytes))
+            await exchange.read(check, limits.seconds)
         finally:
             incoming.abandon()
     found = await exchange.server.pools.small(lambda: uploads.listed(directory))
@@ -92,12 +103,6 @@ async def _receive(exchange: Exchange, incoming: Incoming) -> None:
     except ClientDisconnect:
         raise refuse(400, "the connection ended inside the file") from None
     await asyncio.to_thread(incoming.write, bytes(pending))
-
-
-def _accept(incoming: Incoming, limit: int) -> None:
-    incoming.flush()
-    require_bounded(incoming.path, limit)
-    incoming.finish()
 
 
 def _declared(exchange: Exchange) -> int:

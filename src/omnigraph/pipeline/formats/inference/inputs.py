@@ -21,12 +21,15 @@ from omnigraph.engine.intake.inputs.mixed_json import MIXED
 from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.engine.intake.inputs.table_stores import ForeignKey, shown_url, stored_tables
 from omnigraph.engine.intake.mapping_sources import FileSource
+from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.errors import BadRequest
+from omnigraph.memory.working import need_more
 from omnigraph.pipeline.formats.draft import holds_references, kind_of, property_name
 from omnigraph.pipeline.formats.inference.cell_rules import find_rules
 from omnigraph.pipeline.formats.inference.text_forms import delimiter_of, encoding_of
 
 SAMPLE_ROWS = 1_000_000
+_COPIES = 2  # values as they were read, and cleaned
 _URLS = ("postgresql", "mysql", "mariadb", "sqlite", "oracle", "mssql", "duckdb", "snowflake", "redshift", "bigquery")
 
 Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
@@ -147,6 +150,8 @@ def _taken(pieces: Iterator[pa.Table], sample: int | None) -> tuple[list[pa.Tabl
     found: list[pa.Table] = []
     rows = 0
     for piece in pieces:
+        checkpoint()
+        need_more(_COPIES * piece.nbytes)
         if sample is not None and rows + piece.num_rows > sample:
             found.append(piece.slice(0, sample - rows))
             return found, True
@@ -174,6 +179,7 @@ def _finished(
     notes = [f"{name}.{note}" for note in rules.notes]
     kinds: dict[str, PropType] = {}
     for column in list(columns):
+        checkpoint()
         cleaned = [rules.cells.cleaned(column, chunk) for chunk in columns[column].chunks]
         values = pa.chunked_array(cleaned, cleaned[0].type) if cleaned else columns[column]
         # Texts of Excel, JSON and databases stand for values only where rules say so.

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.types import INTEGER, PropType
+from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.pipeline.formats.draft import latin_letters
 from omnigraph.pipeline.formats.inference.inputs import InputTable
 
@@ -26,7 +27,11 @@ def key_like(kind: PropType) -> bool:
 
 
 def texts(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values as ids of theirs would be written: text as it is, whole numbers in decimal."""
+    """Values as ids of theirs would be written: text as it is, whole numbers in decimal.
+
+    Every comparison of two columns begins here, so this is where a search for keys is stopped.
+    """
+    checkpoint()
     return values if pa.types.is_string(values.type) else values.cast(pa.utf8())
 
 
