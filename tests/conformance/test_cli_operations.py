@@ -454,7 +454,9 @@ def test_a_write_says_which_commit_it_became(desk: Desk) -> None:
     assert done.stdout == "changed main via add: 1 nodes, 0 edges\n"
     assert done.stderr == f"commit {desk.head()}\n"
     desk.write("more.jsonl", lines([{"type": "Person", "data": {"name": "Fay"}}]))
-    assert desk.run("load", "--mode", "append", "--data", "more.jsonl", "g").stderr.endswith(f"commit {desk.head()}\n")
+    done = desk.run("load", "--mode", "append", "--data", "more.jsonl", "g")
+    assert done.stdout == "loaded g on branch main with append: 1 entity across 1 node type and 0 edge types\n"
+    assert done.stderr.endswith(f"commit {desk.head()}\n")
     assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Gil", "--quiet").stderr == ""
 
 

@@ -115,6 +115,18 @@ def test_cells_that_break_the_rules_are_named_by_line(tmp_path: Path) -> None:
         load(graph, {"sources": {"c": source}, "nodes": {"City": {"from": "c"}}})
 
 
+@pytest.mark.parametrize("tasks", [False, True])
+def test_a_date_that_is_not_in_the_format_of_the_mapping_is_told_that_format(tmp_path: Path, tasks: bool) -> None:
+    (tmp_path / "c.csv").write_text("code,day,seen\no,31/12/2020,1.2.2024 17:00\nb,31/02/2020,2024-02-01 noon\n")
+    source = {"path": str(tmp_path / "c.csv"), "dates": {"day": "%d/%m/%Y", "seen": "%d.%m.%Y %H:%M"}}
+    mapping = {"sources": {"c": source}, "nodes": {"City": {"from": "c", "columns": {"founded": "day"}}}}
+    with graph_of(tmp_path) as graph, pytest.raises(OmnigraphError) as refused:
+        load(graph, mapping, tasks=tasks)
+    shown = "\n".join([str(refused.value), *getattr(refused.value, "__notes__", [])])
+    assert "'31/02/2020' is not a date; the mapping reads it as %d/%m/%Y" in shown
+    assert "YYYY" not in shown
+
+
 def test_rules_that_cannot_be_are_refused() -> None:
     with pytest.raises(BadRequest, match="cannot separate both"):
         Cells(thousands=".")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,8 @@ _ENDS = {"src": "from", "dst": "to", "from": "from", "to": "to"}
 # Ids of such keys are not written as cells are: a date is its number of days.
 _SPELLED_ANEW = frozenset({"Date", "DateTime", "F32", "F64", "Bool"})
 LINE_COLUMN = "@line"  # a column that every source has: the file and the line of a row
+# What a refused date or instant is told to be, where no mapping says otherwise.
+_ISO = re.compile(r"; (?:write it as YYYY\S+|after the day comes THH:MM:SS, a fraction and a zone)$")
 _MADE = "\x00"  # before the names of columns that no file has
 
 
@@ -103,7 +106,7 @@ class ShapeReader:
             fields = {**(shape.columns or {}), **made}
         kinds = {name: self.kind_of(name) for name in table.column_names}
         for run in typed_runs(table, kinds, shape.form.cells) if text else [table]:
-            yield decode_frame(
+            decoded = decode_frame(
                 run,
                 catalog,
                 type=shape.type,
@@ -115,9 +118,18 @@ class ShapeReader:
                 mapping=shape.mapping,
                 optional_ends=shape.optional,
             )
+            yield replace(decoded, violations=tuple(map(self._with_its_format, decoded.violations)))
             lines = lines[run.num_rows :]
         if violations:
             yield Decoded({}, tuple(violations))
+
+    def _with_its_format(self, violation: Violation) -> Violation:
+        """A refused date with the format that the mapping gives for its column."""
+        field = violation.property_name or ""
+        form = self.shape.form.cells.dates.get((self.shape.columns or {}).get(field, field))
+        if form is None:
+            return violation
+        return replace(violation, message=_ISO.sub(lambda _: f"; the mapping reads it as {form}", violation.message))
 
     # --- what is not simply a column -------------------------------------------------------------
 

@@ -95,10 +95,9 @@ def load(call: Call) -> None:
         )
         return
     types = f"{output.counted(len(done.nodes), 'node type')} and {output.counted(len(done.edges), 'edge type')}"
+    entities = output.counted(done.total_entities, "entity")
     verb = "would load" if done.dry_run else "loaded"
-    output.line(
-        f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {done.total_entities} entities across {types}"
-    )
+    output.line(f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {entities} across {types}")
     if done.dry_run and mapping is not None:
         _print_preview(mapping)
     if done.rejected:
