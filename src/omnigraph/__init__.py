@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.baseline import Baseline
     from omnigraph.engine.changes.blame import Blame
     from omnigraph.engine.changes.diff import Difference
+    from omnigraph.engine.changes.entity_history import EntityHistory
     from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
@@ -63,6 +64,7 @@ __all__ = [
     "Commits",
     "CopyReport",
     "Difference",
+    "EntityHistory",
     "Explanation",
     "FeedPage",
     "Graph",
@@ -127,6 +129,8 @@ def __getattr__(name: str) -> Any:
             from omnigraph.storage.transfer import clone as home
         case "Difference":
             from omnigraph.engine.changes import diff as home
+        case "EntityHistory":
+            from omnigraph.engine.changes import entity_history as home
         case "Baseline":
             from omnigraph.engine.changes import baseline as home
         case "ChangesPage":

@@ -368,6 +368,19 @@ def test_diff_blame_log_and_tags(desk: Desk) -> None:
     blamed = desk.shell("blame", "Person", "Eve", "name", "--uri", "g", "--branch", "feature", "--json").json
     assert blamed["properties"][0]["commit"]["graph_commit_id"] == commit
     assert "ann" in desk.run("blame", "Person", "Eve", "--uri", "g", "--branch", "feature").stdout
+    happened = desk.shell("history", "Person", "Eve", "--uri", "g", "--branch", "feature", "--json").json
+    assert [(each["op"], each["commit"]["graph_commit_id"]) for each in happened["events"]] == [("insert", commit)]
+    lines = desk.run("history", "Person", "Eve", "--uri", "g", "--branch", "feature").stdout.splitlines()
+    assert (lines[0].startswith(f"+ {commit}  "), lines[0].endswith("  ann  mutate"), lines[1]) == (
+        True,
+        True,
+        "    name: Eve",
+    )
+    refused = desk.run("history", "Person", "Eve", "--uri", "g")
+    assert (refused.code, "Person 'Eve' does not exist on branch 'main', nor did it before" in refused.stderr) == (
+        1,
+        True,
+    )
     assert (
         desk.shell("tag", "create", "v1", "--uri", "g", "--branch", "feature").stdout == f"created tag v1 at {commit}\n"
     )

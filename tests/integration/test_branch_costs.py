@@ -109,8 +109,9 @@ def test_a_new_branch_is_remembered_as_it_would_be_read(tmp_path: Path) -> None:
             assert remembered.lineage.table.equals(read.lineage.table)
 
 
-def test_blame_looks_at_the_changes_of_its_row_and_not_at_the_history(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("verb", ["blame", "history"])
+def test_blame_and_history_look_at_the_changes_of_their_row_and_not_at_all_commits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     update = "query u($k: String, $n: I32) { update P set { n: $n } where k = $k }"
     with graph_with(tmp_path / "g.omni", 1) as graph, monkeypatch.context() as patched:
@@ -122,12 +123,12 @@ def test_blame_looks_at_the_changes_of_its_row_and_not_at_the_history(
             for number in range(length):
                 graph.mutate(update, params={"k": "a", "n": 100 + number})
             graph._core.store.root.memory.clear()
-            opened.append(requests.of(lambda: graph.commits.blame("P", "row"))["_opened"])
+            opened.append(requests.of(lambda: getattr(graph.commits, verb)("P", "row"))["_opened"])
         assert opened[0] == opened[1]
         for number in range(8):
             graph.mutate(update, params={"k": "row", "n": 50 + number})
         graph._core.store.root.memory.clear()
-        more = requests.of(lambda: graph.commits.blame("P", "row"))["_opened"]
+        more = requests.of(lambda: getattr(graph.commits, verb)("P", "row"))["_opened"]
     assert 8 <= more - opened[1] <= 2 * 8
 
 

@@ -211,6 +211,7 @@ def test_what_cannot_be_answered_in_part_is_refused(ana: og.Graph, whole: og.Gra
         lambda: ana.schema.plan(SCHEMA),
         lambda: ana.commits.changes(head),
         lambda: ana.commits.blame("Person", "Ada"),
+        lambda: ana.commits.history("Person", "Ada"),
         lambda: ana.changes.poll(start="beginning"),
         lambda: ana.diff(head),
     ):

@@ -133,6 +133,7 @@ def test_what_is_looked_at_is_the_same_here_and_on_a_server(desk: Desk, at: list
     assert "~ node Person Bob" in changed.stdout or "age: 25 -> 26" in changed.stdout, changed.stdout
     assert desk.run("diff", *at, "start", "draft", "--json").json["stats"]["updates"] == 1
     assert "26" in desk.run("blame", *at, "Person", "Bob", "age", "--branch", "draft").stdout
+    assert "    age: 25 -> 26\n" in desk.run("history", *at, "Person", "Bob", "--branch", "draft").stdout
     assert "birthday" in desk.run("log", *at, "--all").stdout
     assert desk.run("log", *at, "--branch", "draft", "--json").json["commits"][0]["message"] == "birthday"
     assert "scan $p" in desk.run("query", *at, "-e", NAMES, "--explain").stdout

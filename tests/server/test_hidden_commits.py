@@ -74,6 +74,22 @@ def test_blame_names_the_merge_where_the_merged_branch_may_not_be_read_in_full(s
         assert blamed(server, actor) == {"name": (None, None, "people"), "age": merge, "city": shown}
 
 
+def test_a_history_has_the_merge_where_the_merged_branch_may_not_be_read_in_full(server: ServerProcess) -> None:
+    def happened(actor: str) -> list[tuple[str, list[str]]]:
+        with server.client(TOKENS[actor]) as client:
+            found = client.get("/graphs/g/entities/Person/Ada/history").raise_for_status().json()["events"]
+        return [(each["commit"]["message"], [one["name"] for one in each["changed"]]) for each in found]
+
+    whole = happened("root")
+    assert ("overheard by spy", ["age"]) in whole
+    assert "brought in" not in [message for message, _ in whole]
+    for actor in ("ora", "pat"):
+        seen = happened(actor)
+        assert ("brought in", ["age"]) in seen
+        assert ("overheard by cyn", ["city"]) in seen
+        assert "overheard by spy" not in [message for message, _ in seen]
+
+
 @pytest.mark.parametrize("actor", ["ora", "eve"])
 def test_a_commit_that_may_not_be_read_is_answered_as_one_that_does_not_exist(
     server: ServerProcess, ids: dict[str, str], actor: str
@@ -86,6 +102,8 @@ def test_a_commit_that_may_not_be_read_is_answered_as_one_that_does_not_exist(
         "/entities/Person/Ada?at={}",
         "/entities/Person/Ada?snapshot={}",
         "/entities/Person/Ada/blame?at={}",
+        "/entities/Person/Ada/history?at={}",
+        "/entities/Person/Ada/history?after={}",
         "/snapshot?snapshot={}",
         "/describe?at={}",
         "/diff?from={}",

@@ -266,6 +266,7 @@ def inspections(draw: st.DrawFn) -> tuple[str, str, Any]:
         ("GET", f"/entities/{entity}?branch={branch}&at={at}", None),
         ("GET", f"/entities/{entity}/neighbours?branch={branch}{edge}", None),
         ("GET", f"/entities/{entity}/blame?branch={branch}", None),
+        ("GET", f"/entities/{entity}/history?branch={branch}", None),
         ("POST", "/explain", {"query": draw(reads()), "branch": branch, "analyze": draw(st.booleans())}),
         ("POST", "/assist", {"text": text, "branch": branch, "want": ["diagnose", "complete", "explain", "format"]}),
         ("POST", "/schema/plan", {"schema_source": SCHEMA.replace("size: I32?", "size: I64?"), "branch": branch}),

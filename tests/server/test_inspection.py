@@ -152,6 +152,18 @@ def test_history_as_a_graph_and_who_set_what(served: og.RemoteGraph, embedded: o
     assert served.commits.blame("Person", "Bob", branch="draft")["age"].value == 26
     with pytest.raises(errors.NotFound, match="'Zoe' does not exist"):
         served.commits.blame("Person", "Zoe")
+    happened = served.commits.history("Person", "Alice")
+    assert happened.document() == embedded.commits.history("Person", "Alice").document()
+    assert happened == embedded.commits.history("Person", "Alice")
+    newest = served.commits.history("Person", "Alice", limit=1)
+    assert (newest.events[0].op, newest.events[0].commit.message) == ("update", "Alice's birthday")
+    rest = served.commits.history("Person", "Alice", after=newest.after)
+    assert (*newest.events, *rest.events) == happened.events
+    assert served.commits.history("Person", "Alice", at="first").events == rest.events
+    with pytest.raises(errors.NotFound, match="'Zoe' does not exist"):
+        served.commits.history("Person", "Zoe")
+    with pytest.raises(errors.BadRequest, match="limit must be a whole number up to 1000"):
+        served.commits.history("Person", "Alice", limit=1001)
 
 
 def test_moments_are_those_of_the_bound_branch(served: og.RemoteGraph, embedded: og.Graph) -> None:
@@ -203,6 +215,7 @@ def test_the_same_verbs_are_awaited(server: ServerProcess, embedded: og.Graph) -
             logged = [each.document() for each in await graph.commits.log()]
             assert logged == [each.document() for each in embedded.commits.log()]
             assert (await graph.commits.blame("Person", "Alice"))["age"].value == 31
+            assert await graph.commits.history("Person", "Alice") == embedded.commits.history("Person", "Alice")
             assert (await graph.schema.plan(SCHEMA)).to_json() == {"supported": True, "steps": []}
 
     asyncio.run(run())
@@ -298,6 +311,9 @@ def test_a_reader_of_parts_is_shown_parts(server: ServerProcess) -> None:
         for refused in (
             lambda: graph.diff("first"),
             lambda: graph.commits.blame("Person", "Alice"),
+            lambda: graph.commits.history("Person", "Alice"),
+            lambda: graph.commits.history("Company", "Acme"),
+            lambda: graph.commits.history("Nothing", "Acme"),
             lambda: graph.schema.plan(SCHEMA),
         ):
             with pytest.raises(errors.PermissionDenied):
@@ -342,6 +358,7 @@ def test_rights_are_those_of_the_branch_in_use(server: ServerProcess) -> None:
         ("GET", "/entities/Person/Alice/neighbours"),
         ("GET", "/entities/Person/Zoe/neighbours"),
         ("GET", "/entities/Person/Alice/blame"),
+        ("GET", "/entities/Person/Alice/history"),
         ("GET", "/diff?from=first"),
         ("GET", "/diff?from=no-such-tag"),
         ("GET", "/log"),

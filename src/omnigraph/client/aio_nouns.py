@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.baseline import Baseline
     from omnigraph.engine.changes.blame import Blame
     from omnigraph.engine.changes.block import Block
+    from omnigraph.engine.changes.entity_history import EntityHistory
     from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
@@ -230,6 +231,20 @@ class AsyncCommits(AsyncPart):
         place = calls.place_of(branch or self._branch, calls.moment(at))
         return await self._transport.send(inspection.blame(type_name, entity_id, place))
 
+    async def history(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> EntityHistory:
+        """What happened to an entity, newest first; `after` of a page continues it."""
+        place = calls.place_of(branch or self._branch, calls.moment(at))
+        return await self._transport.send(inspection.history(type_name, entity_id, place, limit, after))
+
     async def revert(
         self,
         commit: str | GraphCommit,
@@ -246,10 +261,8 @@ class AsyncCommits(AsyncPart):
         how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
-        wanted = calls.commit_id(commit)
-        return await self._transport.send(
-            history_calls.replay("revert", wanted, branch or self._branch, how).with_attempts(attempts)
-        )
+        asked = history_calls.replay("revert", calls.commit_id(commit), branch or self._branch, how)
+        return await self._transport.send(asked.with_attempts(attempts))
 
     async def cherry_pick(
         self,
@@ -267,10 +280,8 @@ class AsyncCommits(AsyncPart):
         how = history_calls.Settling(
             preview=preview, resolve=resolve, strategy=strategy, properties=properties, message=message
         )
-        wanted = calls.commit_id(commit)
-        return await self._transport.send(
-            history_calls.replay("cherry_pick", wanted, branch or self._branch, how).with_attempts(attempts)
-        )
+        asked = history_calls.replay("cherry_pick", calls.commit_id(commit), branch or self._branch, how)
+        return await self._transport.send(asked.with_attempts(attempts))
 
     async def changes(
         self,

@@ -18,6 +18,7 @@ from omnigraph.errors import BadRequest, NotFound
 if TYPE_CHECKING:
     from omnigraph.engine.api.description import Description
     from omnigraph.engine.changes.blame import Blame
+    from omnigraph.engine.changes.entity_history import EntityHistory
     from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.maintenance.indexes import IndexReport
     from omnigraph.engine.views.neighbours import Neighbourhood
@@ -150,6 +151,24 @@ def _blame(answer: Answer) -> Blame:
     body = answer.json()
     values = (BlamedProperty(one["name"], one["value"], answers.commit(one["commit"])) for one in body["properties"])
     return Blame(body["type"], body["id"], answers.commit(body["created"]), tuple(values))
+
+
+def history(type_name: str, entity_id: str, place: Place, limit: int, after: str | None) -> Request[EntityHistory]:
+    """What happened to an entity."""
+    wanted = (*place, *pairs(limit=limit, after=after))
+    return Request("GET", _entity_path(type_name, entity_id, "history"), _history, query=wanted)
+
+
+def _history(answer: Answer) -> EntityHistory:
+    from omnigraph.engine.changes.diff import PropertyChange
+    from omnigraph.engine.changes.entity_history import EntityEvent, EntityHistory
+
+    body = answer.json()
+    events = (
+        EntityEvent(answers.commit(one["commit"]), one["op"], tuple(PropertyChange(**each) for each in one["changed"]))
+        for one in body["events"]
+    )
+    return EntityHistory(body["type"], body["id"], tuple(events), body["after"], body["complete"])
 
 
 # --- plans --------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.changes.baseline import Baseline
     from omnigraph.engine.changes.blame import Blame
     from omnigraph.engine.changes.block import Block
+    from omnigraph.engine.changes.entity_history import EntityHistory
     from omnigraph.engine.changes.log import LogEntry
     from omnigraph.engine.changes.page import ChangesPage
     from omnigraph.engine.changes.poll import FeedPage
@@ -228,6 +229,20 @@ class RemoteCommits(RemotePart):
         """Which commit, and so which actor, gave each property of an entity the value it has, now or at a commit."""
         place = calls.place_of(branch or self._branch, calls.moment(at))
         return self._transport.send(inspection.blame(type_name, entity_id, place))
+
+    def history(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> EntityHistory:
+        """What happened to an entity, newest first; `after` of a page continues it."""
+        place = calls.place_of(branch or self._branch, calls.moment(at))
+        return self._transport.send(inspection.history(type_name, entity_id, place, limit, after))
 
     def revert(
         self,

@@ -139,7 +139,10 @@ def test_a_node_is_found_and_walked_from(visit: Visit) -> None:
     page.get_by_role("button", name="Open all").click()
     expect(page.locator(".graph-canvas[data-nodes='10']")).to_be_visible()
     page.get_by_role("tab", name="History").click()
-    expect(page.locator(".blame")).to_contain_text("Bo moves to design")
+    happened = page.get_by_role("list", name="History of the node").get_by_role("listitem")
+    expect(happened.first).to_contain_text("Bo moves to design")
+    expect(happened.first).to_contain_text("born: 1966 → 1986")
+    expect(happened.last).to_contain_text("Created")
 
 
 def test_the_slider_shows_what_was_there(visit: Visit) -> None:
@@ -188,7 +191,7 @@ def test_names_and_values_never_become_markup(visit: Visit) -> None:
     page.get_by_role("button", name="Open all").click()
     expect(page.locator(".details")).to_contain_text("<script>")
     page.get_by_role("tab", name="History").click()
-    expect(page.locator(".blame")).to_contain_text(SCRIPTS[0])
+    expect(page.locator(".happened")).to_contain_text(SCRIPTS[0])
     assert page.title() == "OmniGraph studio"
     assert page.evaluate("document.querySelectorAll('main script, main img[src=x], main svg[onload]').length") == 0
 

@@ -272,6 +272,26 @@ READS = (
         (URI_OPTION, BRANCH, shared.AT, JSON),
     ),
     Command(
+        ("history",),
+        Capability.DATA,
+        "Show what happened to an entity, newest first",
+        "history.diff.history",
+        READ_SCOPE,
+        (
+            Argument("TYPE", "a node or edge type", required=True),
+            Argument("ID", "the entity's id; also of one that was deleted", required=True),
+            URI,
+        ),
+        (
+            URI_OPTION,
+            BRANCH,
+            shared.AT,
+            Option("--limit", "at most this many commits", "N", number=True, default="100"),
+            Option("--after", "continue after this commit, the last one of a page", "COMMIT_ID"),
+            JSON,
+        ),
+    ),
+    Command(
         ("log",),
         Capability.DATA,
         "Draw the history of a branch, merges included",

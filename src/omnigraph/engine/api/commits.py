@@ -14,6 +14,7 @@ from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.changes.blame import Blame, blame
 from omnigraph.engine.changes.block import DEFAULT_BYTES, DEFAULT_CHANGES, Budget
 from omnigraph.engine.changes.commit_filter import CommitFilter, require_type, visible
+from omnigraph.engine.changes.entity_history import DEFAULT_EVENTS, EntityHistory, entity_history
 from omnigraph.engine.changes.log import LogEntry, behind, history, selected
 from omnigraph.engine.changes.page import ChangesPage, commit_changes_page
 from omnigraph.engine.changes.scope import change_scope
@@ -139,6 +140,27 @@ class Commits(Noun):
         named = self._named(branch)
         commit = None if at is None else commit_named(self._core, at, named)
         return blame(self._core, named, type_name, entity_id, at=commit, reader=self._actor)
+
+    def history(
+        self,
+        type_name: str,
+        entity_id: str,
+        *,
+        branch: str | None = None,
+        at: str | GraphCommit | None = None,
+        limit: int = DEFAULT_EVENTS,
+        after: str | None = None,
+    ) -> EntityHistory:
+        """What happened to an entity up to now or to a commit, newest first: each commit and the values it changed.
+
+        Also of one that was deleted. `after` of a page continues it. Commits of a merged branch are there where its
+        change arrived, the merge itself where it decided otherwise or the branch is gone.
+        """
+        named = self._named(branch)
+        commit = None if at is None else commit_named(self._core, at, named)
+        return entity_history(
+            self._core, named, type_name, entity_id, at=commit, limit=limit, after=after, reader=self._actor
+        )
 
     def revert(
         self,

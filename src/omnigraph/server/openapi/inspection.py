@@ -21,6 +21,7 @@ _NULL_OBJECT: Shape = {"type": ["object", "null"], "additionalProperties": True}
 _ANY: Shape = {}
 _KIND = ref("EntityKindOutput")
 _UNITS = one_of("codepoints", "utf16")
+_CHANGED = record("A value that differs.", name=TEXT, before=_ANY, after=_ANY)
 
 INSPECTION_REQUESTS: dict[str, Shape] = {
     "AssistRequest": record(
@@ -98,6 +99,20 @@ INSPECTION: dict[str, Shape] = {
     "BlamedPropertyOutput": record(
         "A value and the commit that set it.", name=TEXT, value=_ANY, commit=ref("CommitOutput")
     ),
+    "EntityHistoryOutput": record(
+        "What happened to an entity, newest first; `complete` is false where cleanup has removed older changes.",
+        type_=TEXT,
+        id=TEXT,
+        events=listed(ref("EntityEventOutput")),
+        after=_NULL_TEXT,
+        complete=FLAG,
+    ),
+    "EntityEventOutput": record(
+        "A commit that changed an entity; `op` is null where cleanup has removed what was before.",
+        op=or_null(one_of("insert", "update", "delete")),
+        commit=ref("CommitOutput"),
+        changed=listed(_CHANGED),
+    ),
     "CandidateOutput": record("What could stand at a place.", text=TEXT, kind=TEXT, detail=TEXT),
     "CompletionOutput": record(
         "What could stand at a place, and what of the text it would replace.",
@@ -147,7 +162,7 @@ INSPECTION: dict[str, Shape] = {
         endpoints=record("The ends of an edge.", src=TEXT, dst=TEXT),
         before=_NULL_OBJECT,
         after=_NULL_OBJECT,
-        changed=listed(record("A value that differs.", name=TEXT, before=_ANY, after=_ANY)),
+        changed=listed(_CHANGED),
     ),
     "DiffOutput": record(
         "One page of the difference between two commits.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from omnigraph.engine.changes.entity_history import DEFAULT_EVENTS, MAX_EVENTS
 from omnigraph.engine.views.neighbours import DEFAULT_NEIGHBOURS, MAX_NEIGHBOURS
 from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
@@ -28,7 +29,7 @@ async def neighbours(exchange: Exchange) -> Response:
     """The edges of a node by type and direction, counted, and one page of each."""
     name, wanted = exchange.params["type"], exchange.params["id"]
     edge, direction, after = (exchange.value(each) for each in ("edge", "direction", "after"))
-    limit = _limit(exchange.value("limit"))
+    limit = _limit(exchange.value("limit"), DEFAULT_NEIGHBOURS, MAX_NEIGHBOURS)
     target = await chosen_target(exchange)
     await exchange.allow(Action.READ, branch=target.branch)
     graph = exchange.graph.handle
@@ -57,9 +58,22 @@ async def blame(exchange: Exchange) -> Response:
     return answer(found.document())
 
 
-def _limit(text: str | None) -> int:
+async def history(exchange: Exchange) -> Response:
+    """A page of what happened to an entity; commits of branches that may not be read in full are not named."""
+    name, wanted = exchange.params["type"], exchange.params["id"]
+    limit, after = _limit(exchange.value("limit"), DEFAULT_EVENTS, MAX_EVENTS), exchange.value("after")
+    target = await chosen_target(exchange)
+    await exchange.allow_whole(target.branch)
+    graph = exchange.graph.acting(exchange.actor)
+    found = await exchange.read(
+        lambda _: graph.commits.history(name, wanted, branch=target.live, at=target.commit, limit=limit, after=after)
+    )
+    return answer(found.document())
+
+
+def _limit(text: str | None, default: int, most: int) -> int:
     if text is None:
-        return DEFAULT_NEIGHBOURS
-    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) > MAX_NEIGHBOURS:
-        raise bad_request(f"limit must be a whole number up to {MAX_NEIGHBOURS}")
+        return default
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) > most:
+        raise bad_request(f"limit must be a whole number up to {most}")
     return int(text)

@@ -51,6 +51,7 @@ ROUTES = (
     _nested("GET", "/entities/{type}/{id}", "getEntity", entities.entity),
     _nested("GET", "/entities/{type}/{id}/neighbours", "getNeighbours", entities.neighbours),
     _nested("GET", "/entities/{type}/{id}/blame", "blame", entities.blame),
+    _nested("GET", "/entities/{type}/{id}/history", "entityHistory", entities.history),
     _nested("GET", "/blob", "getBlob", blobs.blob),
     _nested("HEAD", "/blob", "headBlob", blobs.blob),
     _nested("POST", "/query", "query", reads.query),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
@@ -180,6 +182,14 @@ class Lineage:
         mine = (commit for commit in found if commit.epoch is not None and commit.epoch.stream == stream)
         newest = max(mine, key=lambda commit: commit.lineage_key, default=None)
         return None if newest is None else newest.epoch
+
+    def may_have_deleted(self, type_name: str) -> pa.ChunkedArray:
+        """The manifest versions with commits that say they deleted entities of a type, or do not say what they did."""
+        texts = self.table["metadata"]
+        named = re.escape(json.dumps(type_name, ensure_ascii=False))
+        deleting = pc.match_substring_regex(texts, named + r":\[\d+,\d+,[1-9]")
+        silent = pc.invert(pc.match_substring(texts, '"counts":'))
+        return self.table["manifest_version"].filter(pc.or_(deleting, silent))
 
     def first_parents(self, commit_id: str) -> Iterator[GraphCommit]:
         """The commit, its parent, the parent's parent, …; ends at genesis or where the branch's knowledge ends."""

@@ -1,18 +1,18 @@
-// One node: its values, previews of its blobs, and where each value comes from.
+// One node: its values, previews of its blobs, and what happened to it.
 import { Pencil, X } from 'lucide-react';
 import { useEffect, useState } from 'react';
-import { Failure, Loaded, Tabs } from '../../components/basics';
-import { api, ask, rawFetch } from '../../lib/api/client';
+import { Failure, Tabs } from '../../components/basics';
+import { rawFetch } from '../../lib/api/client';
 import { titleOf } from '../../lib/entities';
-import { ago, bytes, cell, when } from '../../lib/format';
+import { bytes, cell } from '../../lib/format';
 import { useGraph, usePermissions } from '../../lib/graph';
 import { type Point, target } from '../../lib/point';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
-import { commitLink } from '../links';
 import { Edit } from './Edit';
+import { EntityHistory } from './EntityHistory';
 import type { DrawnEntity } from './neighbourhood';
 
 export function Details({ node, point, schema, onSaved, onClose }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined; onSaved: () => void; onClose: () => void }) {
@@ -108,30 +108,4 @@ function kindOf(content: Uint8Array): string {
   } catch {
     return 'application/octet-stream';
   }
-}
-
-function EntityHistory({ node, point }: { node: DrawnEntity; point: Point }) {
-  const { id: graph } = useGraph();
-  const found = useAsync((signal) => ask(api.GET('/graphs/{graph_id}/entities/{type}/{id}/blame', { params: { path: { graph_id: graph, type: node.type, id: node.id }, query: target(point) }, signal })), [graph, node.type, node.id, point]);
-  return (
-    <Loaded from={found}>
-      {(data) => (
-        <ul className="blame">
-          {data.properties.map((each) => (
-            <li key={each.name}>
-              <div>
-                <strong>{each.name}</strong> <span className="clip">{cell(each.value)}</span>
-              </div>
-              <div className="muted small">
-                <a href={commitLink(graph, each.commit.graph_commit_id)}>{each.commit.message ?? each.commit.kind ?? 'commit'}</a> · {each.commit.actor_id ?? 'no actor'} · <span title={when(each.commit.created_at)}>{ago(each.commit.created_at)}</span>
-              </div>
-            </li>
-          ))}
-          <li className="muted small">
-            Created {ago(data.created.created_at)} by {data.created.actor_id ?? 'no actor'}: {data.created.message ?? data.created.kind}
-          </li>
-        </ul>
-      )}
-    </Loaded>
-  );
 }

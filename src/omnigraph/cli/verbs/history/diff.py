@@ -1,4 +1,4 @@
-"""`diff` and `blame`: what differs between two states, value by value, and who set what."""
+"""`diff`, `blame` and `history`: what differs between two states, who set what, and what happened to an entity."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from omnigraph.errors import NotFound
 
 if TYPE_CHECKING:
     from omnigraph.engine.changes.diff import Difference, ValueChange
+    from omnigraph.engine.changes.entity_history import EntityEvent
 
 _LONGEST_VALUE = 48
 _LONGEST_LINE = 120
@@ -80,6 +81,40 @@ def blame(call: Call) -> None:
         output.line(
             f"{item.commit.graph_commit_id}  {moment(item.commit)}  {who}  {item.name:<{width}}  {_cell(item.value)}"
         )
+
+
+def history(call: Call) -> None:
+    """The commits that changed an entity, and below each the values it changed."""
+    with read_target(call).reader() as graph:
+        found = graph.commits.history(
+            call.required("TYPE"),
+            call.required("ID"),
+            branch=call.value("--branch"),
+            at=call.text("--at"),
+            limit=int(call.value("--limit")),
+            after=call.text("--after"),
+        )
+    if call.json:
+        output.document(found.document())
+        return
+    for event in found.events:
+        output.write("".join(f"{text}\n" for text in _event_lines(event)))
+    if found.after is not None:
+        output.note(f"there are older changes: --after {found.after}")
+    elif not found.complete:
+        output.note("older changes were removed by cleanup")
+
+
+def _event_lines(event: EntityEvent) -> Iterator[str]:
+    from omnigraph.engine.values.message import one_line, shown
+
+    commit = event.commit
+    message = f"  {one_line(commit.message)}" if commit.message is not None else ""
+    sign, who = _SIGNS.get(event.op or "", "?"), shown(commit.actor_id or "-")
+    yield f"{sign} {commit.graph_commit_id}  {moment(commit)}  {who}  {commit.kind or '-'}{message}"
+    for name, old, new in event.changed:
+        value = {"insert": _shown(new), "delete": _shown(old)}.get(event.op or "", f"{_shown(old)} -> {_shown(new)}")
+        yield f"    {name}: {value}"
 
 
 def _change_lines(found: ValueChange) -> Iterator[str]:
