@@ -324,6 +324,9 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
         only = {**MAPPING, "sources": {"people": {"path": str(tmp_path / "people.csv")}}, "edges": {}}
         with pytest.raises(BadRequest, match="Gus"):
             graph.load(mapping=only, mode="merge")
+        assert (
+            graph.load(mapping=only, mode="merge", dry_run=True).examples["W002"].startswith("people.csv: Person 'Gus'")
+        )
         assert graph.load(mapping=only, mode="merge", on_error="skip").rejected == {"W002": 1}
         for wrong in ({"sources": {"s": {"url": "sqlite://"}}}, {"sources": {"s": {"path": "absent.csv"}}}, {}):
             with pytest.raises(BadRequest):

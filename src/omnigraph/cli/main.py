@@ -14,7 +14,7 @@ from omnigraph.cli.table.help import help_text, usage
 from omnigraph.cli.table.parse import Help, UsageError, Version, parse
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import INTERRUPTED, READER_GONE, report
-from omnigraph.errors import BranchNotFound
+from omnigraph.errors import NotFound
 
 # How the scripts of `omnigraph completion` ask for candidates; no command has such a name.
 COMPLETE = "__complete"
@@ -61,10 +61,10 @@ def _run(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        if isinstance(error, BranchNotFound):
-            from omnigraph.cli.address.suggest import suggest_branch
+        if isinstance(error, NotFound):
+            from omnigraph.cli.address.suggest import suggest
 
-            suggest_branch(call, error)
+            suggest(call, error)
         return report(error, json=call.json)
 
 

@@ -137,7 +137,26 @@ class _Prepared:
             dry_run=dry_run,
             message=message,
         )
-        return Request("POST", "/load/files", _loaded, json=body)
+        return Request("POST", "/load/files", self._loaded, json=body)
+
+    def _loaded(self, answer: Answer) -> LoadResult:
+        from dataclasses import replace
+
+        body = answer.json()
+        examples: dict[str, str] = {}
+        for entry in body["rejects"]:
+            first = entry["reasons"][0]["message"]
+            path = self.files.get(entry["file"])
+            shown = entry["file"] if path is None else path.name  # uploaded names mean nothing to the caller
+            examples.setdefault(entry["code"], f"{shown}: {first} (line {entry['line']})")
+        found = answers.load(answer)
+        return replace(
+            found,
+            rejected=body["rejected"],
+            skipped=body["skipped"],
+            dry_run=body["dry_run"],
+            examples=examples if body["dry_run"] else {},
+        )
 
     def removals(self, branch: str) -> Iterator[Request[None]]:
         for name in self.files:
@@ -173,21 +192,3 @@ def _prepared(data: Any, given: Given) -> _Prepared:
         files[uploaded] = path
         moved[str(name)] = {**source, "path": uploaded}
     return _Prepared({**mapping, "sources": moved}, files)
-
-
-def _loaded(answer: Answer) -> LoadResult:
-    from dataclasses import replace
-
-    body = answer.json()
-    examples: dict[str, str] = {}
-    for entry in body["rejects"]:
-        first = entry["reasons"][0]["message"]
-        examples.setdefault(entry["code"], f"{entry['file']}: {first} (line {entry['line']})")
-    found = answers.load(answer)
-    return replace(
-        found,
-        rejected=body["rejected"],
-        skipped=body["skipped"],
-        dry_run=body["dry_run"],
-        examples=examples if body["dry_run"] else {},
-    )

@@ -225,7 +225,7 @@ def test_a_broken_record_has_one_line_and_one_column(desk: Desk) -> None:
     desk.write("d.jsonl", '\n{"type":"Person","data":{"name":"Q",}}\n')
     done = desk.run("load", "--store", "g", "--data", "d.jsonl", "--mode", "append")
     assert "line 2: " in done.stderr
-    assert done.stderr.rstrip().endswith("(column 37)")
+    assert done.stderr.splitlines()[1].endswith("(column 37)")
 
 
 class Terminal(io.StringIO):
@@ -312,6 +312,20 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:
             ["load", "g", "--mode", "append", "--mapping", "m/twice.yaml"],
             "error: W015: people.csv: node:Person already",
         ),
+        (["load", "g", "--mode", "apend", "--data", "typo.jsonl"], "hint: did you mean `append`?"),
+        (
+            ["load", "g", "--mode", "append", "--data", "tpyo.jsonl"],
+            "'tpyo.jsonl'\n  = help: did you mean 'typo.jsonl'?",
+        ),
+        (["load", "g", "--mode", "append", "--mapping", "m/ctu.yaml"], "= help: did you mean 'm/cut.yaml'?"),
+        (["init", "--schema", "s.gp", "new"], "= help: did you mean 's.pg'?"),
+        (["infer", "peple.csv"], "= help: did you mean 'people.csv'?"),
+        (["describe", "m/../graf"], "is not a graph; create it with init\n  = help: did you mean 'm/../graph'?"),
+        (
+            ["query", "g", "--snapshot", "relaese", "-e", "match { $p: Person } return { $p }"],
+            "did you mean 'release'?",
+        ),
+        (["tag", "delete", "relase", "--store", "g"], "tag 'relase' not found\n  = help: did you mean 'release'?"),
         (["draw", "--store", "g", "--from", "Persn:Bob"], "no node type 'Persn'; did you mean 'Person'?"),
         (["query", "--server", "http://", "-e", "match { $p: Person } return { $p }"], "write http://host:port"),
         (["query", "--server", "localhost", "-e", "match { $p: Person } return { $p }"], "is given by its URL"),
@@ -319,6 +333,8 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:
 )
 def test_a_slip_is_answered_with_what_to_do(desk: Desk, words: list[str], told: str) -> None:
     desk.graph()
+    desk.write("graph/notes.txt", "")
+    desk.run("tag", "create", "release", "--store", "g")
     desk.write("s.pg", SCHEMA)
     desk.write("people.csv", "name,age\nZoe,1\nBob,2\n")
     desk.write("typo.jsonl", '{"type":"Person","data":{"name":"A","agee":1}}\n')
@@ -328,3 +344,42 @@ def test_a_slip_is_answered_with_what_to_do(desk: Desk, words: list[str], told: 
     done = desk.run(*words)
     assert (done.code != 0, done.stdout) == (True, "")
     assert told in done.stderr, done.stderr
+
+
+def test_an_entity_is_not_mistaken_for_a_file_beside_it(desk: Desk) -> None:
+    desk.graph()
+    desk.write("Alise.txt", "")
+    done = desk.run("get", "Person", "Alise.tx", "--store", "g")
+    assert (done.code, done.stderr) == (1, "error: Person 'Alise.tx' not found\n")
+
+
+def test_one_refused_row_is_answered_with_what_to_do(desk: Desk) -> None:
+    desk.graph()
+    desk.write("bad.jsonl", '{"edge":"Knows","from":"Bob","to":"Zed"}\n')
+    done = desk.run("load", "g", "--mode", "append", "--data", "bad.jsonl")
+    assert done.code == 1
+    assert done.stderr.splitlines()[-1].startswith("  = help: --on-error skip loads the other rows; --rejects FILE")
+
+
+@pytest.mark.parametrize(
+    ("given", "file"),
+    [
+        ("refused.jsonl", "refused.jsonl"),
+        ("new/refused.ndjson", "new/refused.ndjson"),
+        ("refused", "refused/rejects.jsonl"),
+    ],
+)
+def test_refused_rows_are_kept_where_it_was_said_and_can_be_loaded_again(desk: Desk, given: str, file: str) -> None:
+    desk.graph()
+    bad = ['{"type":"Person","data":{"name":"Zed","age":"old"}}', '{"edge":"Knows","from":"Bob","to":"Gone"}']
+    desk.write("rows.jsonl", "\n".join(['{"type":"Person","data":{"name":"Yan"}}', *bad]) + "\n")
+    done = desk.run("load", "g", "--mode", "append", "--data", "rows.jsonl", "--on-error", "skip", "--rejects", given)
+    assert done.stdout.splitlines() == [
+        "loaded g on branch main with append: 1 entity across 1 node type and 0 edge types",
+        "skipped 2 bad records: W002 × 1, W013 × 1",
+        f"  with their reasons in {file}",
+    ]
+    kept = [json.loads(line) for line in (desk.place / file).read_text().splitlines()]
+    assert [(each["line"], each["content"]) for each in kept] == [(2, bad[0]), (3, bad[1])]
+    again = "\n".join(each["content"] for each in kept).replace('"old"', "99").replace("Gone", "Zed")
+    assert desk.run("load", "g", "--mode", "append", "--data", desk.write("again.jsonl", again)).code == 0

@@ -116,7 +116,7 @@ PIPELINES = (
             Option("--dry-run", "check the data and write nothing"),
             Option("--force", "run even when the same input was taken in before"),
             Option("--with-dependencies", "run the pipelines first that it comes after"),
-            Option("--rejects", "a directory for the bad records", "DIR"),
+            Option("--rejects", "a .jsonl file, or a directory, for the bad records", "FILE"),
             JSON,
         ),
     ),

@@ -80,7 +80,11 @@ WRITES = (
             Option("--runner", "where the work runs", "RUNNER", choices=("auto", "inline", "spark"), default="auto"),
             Option("--dry-run", "check everything, count what would be refused, and write nothing"),
             Option("--on-error", "stop at a bad record, or load the others", "POLICY", choices=("stop", "skip")),
-            Option("--rejects", "with --on-error skip: a file for the bad records", "FILE"),
+            Option(
+                "--rejects",
+                "with --on-error skip: a .jsonl file, or a directory, for the bad records",
+                "FILE",
+            ),
             Option("--max-errors", "give up after this many bad records", "N", number=True),
             NO_EMBED,
             Option("--no-build", "do not index what a large load has brought"),

@@ -165,8 +165,7 @@ def _split(token: str) -> tuple[str, str | None]:
 
 def _check_value(option: Option, value: str, path: tuple[str, ...]) -> None:
     if option.choices and value not in option.choices:
-        allowed = ", ".join(option.choices)
-        raise UsageError(f"invalid value '{value}' for '{option.shown}' [possible values: {allowed}]", path)
+        raise _not_a_choice(value, option.shown, option.choices, path)
     if option.pairs and (value.partition("=")[0] not in option.pairs or "=" not in value):
         known = ", ".join(f"{name}=…" for name in option.pairs)
         raise UsageError(f"invalid value '{value}' for '{option.shown}' [possible values: {known}]", path)
@@ -177,8 +176,13 @@ def _check_value(option: Option, value: str, path: tuple[str, ...]) -> None:
 
 def _check_choice(argument: Argument, value: str, path: tuple[str, ...]) -> None:
     if argument.choices and value not in argument.choices:
-        allowed = ", ".join(argument.choices)
-        raise UsageError(f"invalid value '{value}' for '{argument.shown}' [possible values: {allowed}]", path)
+        raise _not_a_choice(value, argument.shown, argument.choices, path)
+
+
+def _not_a_choice(value: str, shown: str, choices: Sequence[str], path: tuple[str, ...]) -> UsageError:
+    near = nearest_word(value, choices)
+    hint = f"did you mean `{near}`?" if near else None
+    return UsageError(f"invalid value '{value}' for '{shown}' [possible values: {', '.join(choices)}]", path, hint)
 
 
 def _checked(parsed: Parsed) -> Parsed:

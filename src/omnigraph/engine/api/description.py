@@ -13,6 +13,7 @@ from omnigraph.engine.maintenance.indexes import IndexReport
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.text_table import TextLayout, text_table, value_column
 from omnigraph.engine.views.view import View
+from omnigraph.memory.sizes import size_text
 from omnigraph.storage.lance.version_contents import version_contents
 
 
@@ -117,7 +118,10 @@ class Description:
 
     def _tail(self) -> str:
         total = sum(each.entities for each in self.types)
-        return f"{total:,} entities of {len(self.types)} types; branches: {', '.join(self.branches)}"
+        entities, types = "entity" if total == 1 else "entities", "type" if len(self.types) == 1 else "types"
+        known = [each.bytes for each in self.types if each.bytes is not None]
+        size = f", {size_text(sum(known))}" if known and len(known) == len(self.types) else ""
+        return f"{total:,} {entities} of {len(self.types)} {types}{size}; branches: {', '.join(self.branches)}"
 
 
 def described_types(view: View, indexes: Iterable[IndexReport]) -> Iterator[DescribedType]:

@@ -270,8 +270,8 @@ class Graph(GraphMaintenance):
         patch, which merges and keeps what rows leave out.
         With `from_`, a missing branch is created first. Files of more than 32 MiB are loaded by Spark unless `runner`
         says otherwise. `dry_run` checks everything and writes nothing; `on_error="skip"` loads the good rows, and
-        `rejects` is a directory that then gets the others as JSON lines. Absent `@embed` targets are computed by the
-        configured provider, or by `embedder`; `no_embed` leaves them null.
+        `rejects` is a `.jsonl` file, or a directory for one, that then gets the others. Absent `@embed` targets are
+        computed by the configured provider, or by `embedder`; `no_embed` leaves them null.
         Types of main that got 100,000 rows or more are indexed afterwards, in a commit of its own, unless `no_build`.
         `resume` goes on after a load of the same files whose process died: what it has staged is not staged again.
         On a branch that moved the checks are run again, `attempts` times in all at most; `if_commit` refuses instead.

@@ -38,8 +38,8 @@ class LoadRequest:
     """One call of `load` as the caller made it; `mapping` (a table, or the path of one) takes the place of `data`.
 
     With `base`, a missing branch is created from it first. `on_error="skip"` loads the good rows and counts the rest;
-    `rejects` is a directory for what was refused, as JSON lines; `max_errors` ends the reading early. `epoch` is the
-    batch of a stream that the commit brings; EpochSeen when the branch has it.
+    `rejects` is a file (`….jsonl`) or a directory for what was refused; `max_errors` ends the reading early. `epoch` is
+    the batch of a stream that the commit brings; EpochSeen when the branch has it.
     """
 
     data: Any

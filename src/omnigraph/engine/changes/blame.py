@@ -52,9 +52,11 @@ class Blame(Displayed):
     def __str__(self) -> str:
         """A line per property: its value, and the commit and actor behind it."""
         width = max((len(item.name) for item in self.properties), default=0)
+        actors = [item.commit.actor_id or "-" for item in self.properties]
+        widest = max(map(len, actors), default=0)
         return "\n".join(
-            f"{item.commit.graph_commit_id}  {item.commit.actor_id or '-'}  {item.name.ljust(width)}  {item.value!r}"
-            for item in self.properties
+            f"{item.commit.graph_commit_id}  {who.ljust(widest)}  {item.name.ljust(width)}  {item.value!r}"
+            for item, who in zip(self.properties, actors, strict=True)
         )
 
 

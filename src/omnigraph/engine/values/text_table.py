@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,23 +75,55 @@ def _number(value: float, decimals: int) -> str:
 
 
 def _width(column: TextColumn, layout: TextLayout) -> int:
-    widest = max([len(column.name), *(min(len(cell), layout.max_width) for cell in column.cells)])
+    widest = max([_cells(column.name), *(min(_cells(cell), layout.max_width) for cell in column.cells)])
     return min(widest, max(layout.max_width, _SMALLEST_WIDTH))
 
 
 def _row_lines(row: Sequence[str], widths: Sequence[int], sides: Sequence[bool], layout: TextLayout) -> Iterator[str]:
     if not layout.wraps:
-        cut = [cell if len(cell) <= width else cell[: width - 1] + "…" for cell, width in zip(row, widths, strict=True)]
+        cut = [
+            cell if _cells(cell) <= width else next(_pieces(cell, width - 1)) + "…"
+            for cell, width in zip(row, widths, strict=True)
+        ]
         yield _joined(cut, widths, sides)
         return
-    chunks = [
-        [cell[start : start + width] for start in range(0, len(cell), width)] or [""]
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    chunks = [list(_pieces(cell, width)) or [""] for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, chunks))):
         yield _joined([parts[number] if number < len(parts) else "" for parts in chunks], widths, sides)
 
 
 def _joined(cells: Sequence[str], widths: Sequence[int], sides: Sequence[bool]) -> str:
     padded = zip(cells, widths, sides, strict=True)
-    return " | ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in padded)
+    return " | ".join(_padded(cell, width, right=right) for cell, width, right in padded)
+
+
+def _padded(text: str, width: int, *, right: bool) -> str:
+    space = " " * (width - _cells(text))
+    return space + text if right else text + space
+
+
+def _pieces(text: str, width: int) -> Iterator[str]:
+    """A text in pieces that are at most so wide; at least one character each."""
+    start = used = 0
+    for at, each in enumerate(text):
+        wide = _cells(each)
+        if used + wide > width and at > start:
+            yield text[start:at]
+            start, used = at, 0
+        used += wide
+    if start < len(text):
+        yield text[start:]
+
+
+def _cells(text: str) -> int:
+    """How many columns of a terminal a text takes: two for a wide character, none for a mark on the one before.
+
+    >>> _cells("Zoë"), _cells("李雷"), _cells("e\\u0301")
+    (3, 4, 1)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.category(each) in ("Mn", "Me") else 2 if unicodedata.east_asian_width(each) in "WF" else 1
+        for each in text
+    )

@@ -7,6 +7,7 @@ Nothing in it depends on how the input was split or who ran the tasks.
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ from omnigraph.pipeline.tasks.splits import Split
 from omnigraph.pipeline.tasks.stage import Reasons, StageJob, generated_ids, refused_lines
 
 REJECTS_FILE = "rejects.jsonl"
+_ENDINGS = (".jsonl", ".ndjson")
 _ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 _GENERATED = "(generated)"
 
@@ -33,13 +35,18 @@ def reject_split(job: StageJob, split: Split, reasons: Reasons, path: str, split
         file.write(_lines(entries))
 
 
-def join_rejects(directory: str, paths: Sequence[str], others: Sequence[Violation]) -> None:
+def join_rejects(place: str, paths: Sequence[str], others: Sequence[Violation]) -> None:
     """One file of what the tasks have written, and of findings that are about no row of the input."""
-    with open_output(f"{directory}/{REJECTS_FILE}") as target:
+    with open_output(rejects_file(place)) as target:
         for path in paths:
             with open_input(path) as part:
                 shutil.copyfileobj(part, target)
         target.write(_lines(_entry(None, None, None, [each], range(0)) for each in others))
+
+
+def rejects_file(place: str) -> str:
+    """The file for refused rows: the place itself when it is named like one, otherwise a file in that directory."""
+    return place if place.endswith(_ENDINGS) and not os.path.isdir(place) else f"{place}/{REJECTS_FILE}"
 
 
 def _lines(entries: Iterable[Mapping[str, object]]) -> bytes:

@@ -262,9 +262,9 @@ class Staging:
             self._reasons.setdefault(split, {}).setdefault(key, {}).setdefault(at, []).append(violation)
 
     def write_rejects(self) -> None:
-        """Write every refused row into the directory that the caller named, if there is one."""
-        directory = self.request.rejects
-        if directory is None:
+        """Write every refused row to the place that the caller named, if there is one."""
+        wanted = self.request.rejects
+        if wanted is None:
             return
         job, reasons, count = self._located_job(), self._reasons, len(self.splits)
         place = f"{job.root.uri}/{parts.load_directory(job.load_id)}/rejects"
@@ -275,7 +275,7 @@ class Staging:
             lambda split: reject_split(job, split, reasons.get(split.index, {}), paths[split.index], count),
             bad,
         )
-        join_rejects(directory, [paths[split.index] for split in bad], self._unplaced)
+        join_rejects(wanted, [paths[split.index] for split in bad], self._unplaced)
 
     def _stage(self, splits: Sequence[Split]) -> None:
         job = self.job

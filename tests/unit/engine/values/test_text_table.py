@@ -42,3 +42,22 @@ def test_what_is_not_all_numbers_is_text(values: list[Any]) -> None:
 
 def test_control_characters_are_written_out() -> None:
     assert list(shown(["a\nb", "\x1b[31mred", "Zoë"]).cells) == ["a\\nb", "\\x1b[31mred", "Zoë"]
+
+
+def test_wide_characters_take_two_columns_and_marks_none() -> None:
+    names = value_column("n", ["李雷", "Zoe\u0308", "Ada"], ["李雷", "Zoe\u0308", "Ada"])
+    lines = text_table([names, shown([1, 2, 3])], TextLayout())
+    assert lines == ["n    | v", "-----+--", "李雷 | 1", "Zoe\u0308  | 2", "Ada  | 3"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows"),
+    [
+        (TextLayout(8), ["你好你… |", "abcdefg…|"]),
+        (TextLayout(8, wraps=True), ["你好你好|", "世界    |", "abcdefgh|", "ijkl    |"]),
+    ],
+)
+def test_wide_cells_are_cut_and_wrapped_by_what_they_take_on_the_screen(layout: TextLayout, rows: list[str]) -> None:
+    texts = ["你好你好世界", "abcdefghijkl"]
+    lines = text_table([value_column("n", texts, texts)], layout)
+    assert [f"{line}|" for line in lines[2:]] == rows

@@ -66,8 +66,9 @@ def load(call: Call) -> None:
         try:
             done = _load(call, graph, stage)
         except (ValueViolation, KeyConflict) as error:
-            # Where there are others, they are noted.
-            if getattr(error, "__notes__", None) and call.text("--on-error") is None:
+            # A single conflict of keys says what to do itself; a server takes neither option for JSON lines.
+            several = isinstance(error, ValueViolation) or getattr(error, "__notes__", None)
+            if several and call.text("--on-error") is None and in_storage(graph) is not None:
                 error.add_note(
                     "= help: --on-error skip loads the other rows; --rejects FILE then keeps the refused ones"
                 )
@@ -103,6 +104,10 @@ def load(call: Call) -> None:
     if done.rejected:
         verb = "would refuse" if done.dry_run else "skipped"
         output.line(f"{verb} {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+        if (place := call.text("--rejects")) is not None:
+            from omnigraph.pipeline.tasks.rejects import rejects_file
+
+            output.line(f"  with their reasons in {rejects_file(place)}")
     for code, text in done.examples.items():
         output.line(f"  {code}: {text}")
     if done.skipped:

@@ -76,11 +76,11 @@ def blame(call: Call) -> None:
         output.document(replace(found, properties=tuple(items)).document())
         return
     width = max(len(item.name) for item in items)
-    for item in items:
-        who = item.commit.actor_id or "-"
-        output.line(
-            f"{item.commit.graph_commit_id}  {moment(item.commit)}  {who}  {item.name:<{width}}  {_cell(item.value)}"
-        )
+    actors = [item.commit.actor_id or "-" for item in items]
+    widest = max(map(len, actors))
+    for item, who in zip(items, actors, strict=True):
+        begin = f"{item.commit.graph_commit_id}  {moment(item.commit)}  {who:<{widest}}"
+        output.line(f"{begin}  {item.name:<{width}}  {_cell(item.value)}")
 
 
 def history(call: Call) -> None:

@@ -10,12 +10,11 @@ import omnigraph as og
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.progress import counting
+from omnigraph.memory.sizes import size_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.merge.fast_forward import TransferReport
     from omnigraph.storage.transfer.clone import CopyReport
-
-_UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def clone_graph(call: Call) -> None:
@@ -76,7 +75,7 @@ def list_backups(call: Call) -> None:
     for each in found:
         when = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
         branches = f"{len(each.heads)} branch{'' if len(each.heads) == 1 else 'es'}"
-        output.line(f"{each.id}  {when}  {size(each.bytes):>9}  {branches}  {each.source}")
+        output.line(f"{each.id}  {when}  {size_text(each.bytes):>9}  {branches}  {each.source}")
     if not found:
         output.line("no backups")
 
@@ -102,7 +101,7 @@ def prune_backups(call: Call) -> None:
     if call.json:
         output.document({"removed": list(done.removed), "freed_bytes": done.freed_bytes})
     else:
-        output.line(f"removed {len(done.removed)} backups, freed {size(done.freed_bytes)}")
+        output.line(f"removed {len(done.removed)} backups, freed {size_text(done.freed_bytes)}")
 
 
 def restore_graph(call: Call) -> None:
@@ -116,18 +115,6 @@ def restore_graph(call: Call) -> None:
             progress=progress,
         )
     _show(call, "restored", done)
-
-
-def size(amount: int) -> str:
-    """A number of bytes as people read it.
-
-    >>> size(999), size(1_234_567)
-    ('999 B', '1.2 MB')
-    """
-    value, unit = float(amount), 0
-    while value >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{amount} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
 
 
 def _show_transfer(call: Call, what: str, done: TransferReport) -> None:
@@ -146,7 +133,9 @@ def _show(call: Call, what: str, done: CopyReport) -> None:
     if call.json:
         output.document(asdict(done))
         return
-    sent = "" if done.copied_files == done.files else f" ({done.copied_files} files, {size(done.copied_bytes)} sent)"
-    output.line(f"{what} to {done.target}: {done.files} files, {size(done.bytes)}{sent} in {done.seconds:.1f} s")
+    sent = (
+        "" if done.copied_files == done.files else f" ({done.copied_files} files, {size_text(done.copied_bytes)} sent)"
+    )
+    output.line(f"{what} to {done.target}: {done.files} files, {size_text(done.bytes)}{sent} in {done.seconds:.1f} s")
     for branch, head in done.heads.items():
         output.line(f"  {branch} at {head}")

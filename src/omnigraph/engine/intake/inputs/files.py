@@ -81,8 +81,8 @@ def open_stream(path: str) -> pa.NativeFile:
 def open_output(path: str) -> pa.NativeFile:
     """A new file to write; directories on the way are made."""
     system, place = _located(path)
-    if not is_remote(path):
-        system.create_dir(os.path.dirname(place), recursive=True)
+    if not is_remote(path) and (parent := os.path.dirname(place)):
+        system.create_dir(parent, recursive=True)
     return system.open_output_stream(place, compression=None)
 
 
