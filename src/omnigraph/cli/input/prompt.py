@@ -126,12 +126,22 @@ def _toolkit_reader(directory: Path, words: Offers) -> ReadLine:
 
 
 def _keys() -> KeyBindings:
-    """Enter runs an entry that is complete, and otherwise begins another line of it."""
+    """Enter runs an entry that is complete, and otherwise begins another line; in a search it takes what was found."""
+    from prompt_toolkit.filters import is_searching
     from prompt_toolkit.key_binding import KeyBindings
+    from prompt_toolkit.search import accept_search
 
     keys = KeyBindings()
 
-    @keys.add("enter")
+    @keys.add("enter", filter=is_searching)
+    def _(event: KeyPressEvent) -> None:
+        accept_search()
+        found = event.app.current_buffer
+        found.cursor_position = len(
+            found.text
+        )  # so that the next Enter runs it instead of breaking it where it matched
+
+    @keys.add("enter", filter=~is_searching)
     def _(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if not buffer.document.text_after_cursor.strip() and is_complete(buffer.text):
