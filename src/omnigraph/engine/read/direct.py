@@ -37,6 +37,7 @@ from omnigraph.memory.cache import CacheKind
 
 # More rows are left to the executor, which takes them in pieces and watches memory and time.
 _MOST_ROWS = 1 << 14
+_MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
 _FEW_IDS = 64  # so few are sorted in less time than it takes Arrow to begin
 # Of the calls of a direct read one in so many says that what it uses is in use.
 _TOUCH_EVERY = 64
@@ -74,8 +75,8 @@ def direct_answer(
     if found is None:
         return None
     batch, counts = found
-    most = limits.rows if limits.result_rows is None else limits.result_rows
-    if most is not None and max(batch.num_rows, *counts) > most:
+    most = [each for each in (limits.rows, limits.result_rows) if each is not None]
+    if most and max(batch.num_rows, *counts) > min(most):
         return None  # the executor says what is exceeded
     profile = KnownProfile(kept.direct.ops, counts, batch.num_rows, time.perf_counter() - begin)
     return batch, Explanation(planned.plan, profile, kept.direct.reads, planned.expected)
@@ -103,7 +104,7 @@ class Direct:
     """What one route needs at one view."""
 
     __slots__ = (
-        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_keys", "_schema", "_sorted",
+        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_keys", "_most", "_schema", "_sorted",
         "_touch", "ops", "reads",
     )  # fmt: skip
 
@@ -111,6 +112,9 @@ class Direct:
         self._keys, self._hops = keys, hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
+        self._most = _MOST_ROWS
+        if hops and end.index is not None:
+            self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(_widest, self._columns)), 1))
         self._sorted = False
         self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
@@ -137,7 +141,7 @@ class Direct:
                 return None
             nodes = hop.reached_once(nodes)
         counts.append(len(nodes))
-        if len(nodes) > _MOST_ROWS:
+        if len(nodes) > self._most:
             return None
         if self._index is None:
             return self._batch.slice(len(nodes), 1), tuple(counts)
@@ -165,6 +169,14 @@ class Direct:
 
 # Called by name, and without a look at bounds that are known to hold: Arrow's own methods take half as long again.
 _TAKE, _UNCHECKED = pc.get_function("array_take"), pc.TakeOptions(boundscheck=False)
+
+
+def _widest(column: pa.Array) -> int:
+    """How many bytes a value of a column takes at most; for one of several parts, those of the whole column."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return int(pc.max(pc.binary_length(column)).as_py() or 0)
+    return max(kind.bit_width // 8, 1) if pa.types.is_primitive(kind) else int(column.nbytes)
 
 
 def _ascend(ids: pa.Array | None) -> bool:

@@ -154,6 +154,10 @@ def test_limits_and_cancelling_hold(graph: og.Graph, answered: list[bool]) -> No
         graph.query(text, params=params, limits=og.Limits(result_rows=count - 1))
     with pytest.raises(ResourceLimitExceeded):
         graph.query(text, params=params, limits=og.Limits(rows=count - 1))
+    with pytest.raises(ResourceLimitExceeded):  # the tighter of the two holds
+        graph.query(text, params=params, limits=og.Limits(result_rows=count, rows=count - 1))
+    with pytest.raises(ResourceLimitExceeded):
+        graph.query(text, params=params, limits=og.Limits(seconds=0))
     assert len(graph.query(text, params=params, limits=og.Limits(result_rows=count, rows=count))) == count
     stop = threading.Event()
     stop.set()
@@ -173,6 +177,32 @@ def test_what_had_to_be_evicted_is_not_held_on_to(graph: og.Graph, answered: lis
     warm(graph, text)
     assert not answered[0]
     assert answered[-1]
+
+
+def test_many_bytes_are_left_to_the_executor_which_counts_them(tmp_path: Path, answered: list[bool]) -> None:
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        people = [{"handle": key(at), "name": "x" * 50_000, "age": at} for at in range(40)]
+        graph.load([{"type": "Person", "data": each} for each in people])
+        graph.load(
+            [{"edge": "Knows", "from": key(at), "to": key(to)} for at in (0, 1) for to in range(2, 40 - 30 * at)]
+        )
+        warm(graph, READS["hop"])
+        for start, count, is_direct in ((1, 8, True), (0, 38, False)):
+            assert len(graph.query(READS["hop"], params={"h": key(start)})) == count
+            assert answered[-1] is is_direct
+
+
+def test_a_hidden_type_stays_hidden(tmp_path: Path, answered: list[bool]) -> None:
+    with graph_of(tmp_path / "g.omni", 50) as graph:
+        for text in (READS["another type"], READS["hop"]):
+            warm(graph, text)
+            assert answered[-1]
+        shown = graph.with_visibility(Visibility(frozenset({"Person", "Knows"}), frozenset()))
+        for run in (shown.query, shown.prepare):
+            with pytest.raises(CompileError, match="works"):
+                run(READS["another type"])
+        params = {"h": key(6)}
+        assert shown.query(READS["hop"], params=params).tuples() == graph.query(READS["hop"], params=params).tuples()
 
 
 def test_a_masked_property_stays_masked(tmp_path: Path, answered: list[bool]) -> None:

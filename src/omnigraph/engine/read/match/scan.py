@@ -62,10 +62,12 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         return _matching_in_union(run, op)
     entities = run.entities(op.table_key)
     named = rows_by_key(run, op, entities)
+    run.budget.check()  # a list of very many parts takes long to look at, here, when it is pushed and when it is asked
     if named is not None:
         rows, rest = named
         return rows[run.matching(op.var, op.table_key, rows, rest)] if rest else rows
     pushed = push(ir.And(op.predicates), run.bindings)
+    run.budget.check()
     if pushed.keeps_nothing or not entities.row_count:
         return np.empty(0, np.int64)
     hits = searched_rows(run, op.table_key, op.predicates, narrowed=pushed.filter is not None)
