@@ -34,5 +34,5 @@ export function typeOf(entity: Entity, schema: GraphSchema | undefined, bound: s
   const names = Object.keys(entity).filter((name) => name !== 'id' && name !== 'from' && name !== 'to');
   const all = schema ? [...schema.nodes, ...schema.edges] : [];
   const fitting = all.filter((type) => (bound.length === 0 || bound.includes(type.name)) && names.every((name) => type.properties.some((each) => each.name === name)));
-  return fitting[0]?.name ?? null;
+  return fitting[0]?.name ?? (bound.length === 1 ? bound[0]! : null);
 }

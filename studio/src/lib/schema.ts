@@ -71,13 +71,21 @@ export function parseSchema(source: string): GraphSchema {
 
 function parseProperties(body: string): Property[] {
   const found: Property[] = [];
-  for (const line of splitLines(body)) {
+  for (const line of splitLines(body).flatMap(splitProperties)) {
     const match = /^\s*([\p{L}_][\p{L}\p{N}_]*)\s*:\s*((?:[^@"(]|\([^)]*\))+)(.*)$/su.exec(line);
     if (!match) continue;
     const type = match[2]!.trim().replace(/,$/, '').trim();
     found.push({ name: match[1]!, type, key: /@key\b/.test(match[3]!), indexed: /@(index|key)\b/.test(match[3]!), optional: type.endsWith('?') });
   }
   return found;
+}
+
+/** The properties of one line, which may declare several. */
+function splitProperties(line: string): string[] {
+  const blank = (found: string) => ' '.repeat(found.length);
+  const masked = line.replace(/"(?:[^"\\]|\\.)*"/g, blank).replace(/\([^)]*\)/g, blank);
+  const starts = [...masked.matchAll(/[\p{L}_][\p{L}\p{N}_]*\s*:/gu)].map((found) => found.index);
+  return starts.map((start, at) => line.slice(start, starts[at + 1]));
 }
 
 function splitLines(body: string): string[] {
