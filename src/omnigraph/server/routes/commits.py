@@ -51,18 +51,51 @@ def _flag(text: str | None) -> bool:
 async def known_commit(exchange: Exchange, reference: str, branch: str = MAIN) -> GraphCommit:
     """The commit that a reference means from a branch's point of view.
 
-    One of a branch that the sender may not read does not exist for it, and no answer tells the two apart; except that
-    the history of the branch itself, with what it inherited, is known to those who may read it.
+    One of a branch that the sender may not read does not exist for it, and no answer tells the two apart: either is
+    forbidden to a sender who may not read the branch that the reference is seen from, and missing for others. The
+    history of that branch, with what it inherited, is known to those who may read it.
     """
     graph = exchange.graph.handle
-    commit = await exchange.read(lambda _: graph.branch(branch).commits.show(reference))
+    try:
+        commit = await exchange.read(lambda _: graph.branch(branch).commits.show(reference))
+    except AmbiguousCommit as error:
+        commit = await _only_known(exchange, reference, branch, error)
+    except CommitNotFound:
+        await _require_reading(exchange, branch)
+        raise
     if _reads(exchange, commit.manifest_branch):
         return commit
-    if _reads(exchange, branch):
-        known = await exchange.read(lambda _: graph.commits.list(branch, maintenance=True))
-        if any(each.graph_commit_id == commit.graph_commit_id for each in known):
-            return commit
+    await _require_reading(exchange, branch)
+    known = await exchange.read(lambda _: graph.commits.list(branch, maintenance=True))
+    if any(each.graph_commit_id == commit.graph_commit_id for each in known):
+        return commit
     raise CommitNotFound(reference.strip())
+
+
+async def _only_known(exchange: Exchange, reference: str, branch: str, error: AmbiguousCommit) -> GraphCommit:
+    """The one commit that the sender knows among those whose ids begin alike; hidden ones are not counted."""
+    graph = exchange.graph.handle
+    branches = await exchange.read(lambda _: graph.branches.list())
+    readable = [name for name in branches if _reads(exchange, name)]
+    if len(readable) == len(branches):
+        raise error
+    known = await exchange.read(
+        lambda _: {
+            each.graph_commit_id: each for name in readable for each in graph.commits.list(name, maintenance=True)
+        }
+    )
+    found = [known[candidate] for candidate in error.candidates if candidate in known]
+    if len(found) > 1:
+        raise AmbiguousCommit(reference, [each.graph_commit_id for each in found])
+    if not found:
+        await _require_reading(exchange, branch)
+        raise CommitNotFound(reference.strip())
+    return found[0]
+
+
+async def _require_reading(exchange: Exchange, branch: str) -> None:
+    if not _reads(exchange, branch):
+        await exchange.allow(Action.READ, branch=branch)
 
 
 def _reads(exchange: Exchange, branch: str | None) -> bool:
