@@ -32,7 +32,8 @@ _REGISTER_ATTEMPTS = 8
 def list_branches(store: Store) -> list[str]:
     """Every public branch, main first; one listing, whatever their number."""
     live = live_refs(store.root)
-    return ["main", *sorted(name for name in live if is_public(name) and name not in former_names(store, live))]
+    former = former_names(store, live)
+    return ["main", *sorted(name for name in live if is_public(name) and name not in former)]
 
 
 def readable_branches(store: Store) -> list[str]:
