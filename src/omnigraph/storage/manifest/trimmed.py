@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from omnigraph.errors import Corrupt, HistoricalVersionReclaimed, StorageError
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.reclaim import existing_versions
 from omnigraph.storage.lance.refs import Identifier
 from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.lance.version_files import listed_versions
 from omnigraph.storage.manifest.decode import ManifestState, decode_state
 from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import HEAD_PREFIX, HeadRow
@@ -139,13 +140,13 @@ def schema_boundaries(newest: TableHandle, versions: list[int]) -> set[int]:
 
 
 def _later_versions(address: Address, version: int) -> Iterator[int]:
-    """The versions that are there after one that was let go, the first ones first."""
+    """The versions that are there after one that was let go, the first ones first; each found by one listing."""
     passed: int | None = version
     while passed is not None:
-        newest = tables.open_table(address, control=True)
-        if newest.version == version:
+        present = listed_versions(client_of(address.root), address)
+        if version == max(present, default=version):
             raise Corrupt(f"{address.uri}: a file of the newest version {version} is missing; restore it from a backup")
-        passed = next((number for number in existing_versions(newest) if number > passed), None)
+        passed = min((number for number in present if number > passed), default=None)
         if passed is not None:
             yield passed
 
