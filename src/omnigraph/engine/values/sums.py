@@ -13,28 +13,34 @@ import numpy as np
 import numpy.typing as npt
 
 Doubles = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.signedinteger]
 
 BELOW_ONE = 1 - 2.0**-53
 PHI = 2.0**52 + 1
 # Beyond this the constants of the grid would overflow, and doubles are added as they come.
 LARGEST = 2.0**900
 _BLOCK = 1 << 15  # values
+FEW_GROUPS = 16  # looking for the rows of each group is quicker than counting by number
 
 
-def group_sums(numbers: Doubles, group: npt.NDArray[np.int64], count: int) -> Doubles:
-    """The sum of the values of each group.
+def group_sums(numbers: Doubles, group: Codes, count: int, sizes: npt.NDArray[np.int64] | None = None) -> Doubles:
+    """The sum of the values of each group; of those that count towards `sizes`, the others being 0.
 
     >>> group_sums(np.array([1e16, 1.0, -1e16]), np.zeros(3, np.int64), 1).tolist()
     [1.0]
     """
     if not len(numbers):
         return np.zeros(count)
-    if count == 1:
-        sizes, largest = np.array([len(numbers)]), np.array([np.max(np.abs(numbers))])
-    else:
-        sizes, largest = np.bincount(group, minlength=count), np.zeros(count)
-        with np.errstate(invalid="ignore"):
-            np.maximum.at(largest, group, np.abs(numbers))
+    if sizes is None:
+        sizes = group_sizes(group, count)
+    if count <= FEW_GROUPS:
+        # Each group by itself, without looking up its grid for every value: half of the time for a million values.
+        codes = group.astype(np.int8, copy=False)
+        parts = (numbers if count == 1 else numbers.take(np.flatnonzero(codes == at)) for at in range(count))
+        return np.array([_sum(part, size) for part, size in zip(parts, sizes.tolist(), strict=True)])
+    largest = np.zeros(count)
+    with np.errstate(invalid="ignore"):
+        np.maximum.at(largest, group, np.abs(numbers))
     first, second = grids(largest, sizes)
     usual = largest <= LARGEST
     coarse_sums, fine_sums = np.zeros(count), np.zeros(count)
@@ -43,17 +49,51 @@ def group_sums(numbers: Doubles, group: npt.NDArray[np.int64], count: int) -> Do
         # On a grid nothing is rounded, so blocks that stay in the processor's cache add up to the same digits.
         for low in range(0, len(numbers), step):
             part, owner = numbers[low : low + step], group[low : low + step]
-            coarse, fine = (first, second) if count == 1 else (first[owner], second[owner])
-            high = part + coarse
-            high -= coarse
-            rest = part - high
-            rest += fine
-            rest -= fine
+            high, rest = _split(part, first[owner], second[owner])
             coarse_sums += _added(high, owner, count)
             fine_sums += _added(rest, owner, count)
         sums: Doubles = coarse_sums + fine_sums
         # A group with a value that is infinite, huge or not a number.
         return sums if usual.all() else np.where(usual, sums, _added(numbers, group, count))
+
+
+def group_sizes(group: Codes, count: int, kept: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
+    """How many rows, or of those that are kept, each of the groups 0 … count - 1 has."""
+    if count == 1:
+        return np.array([len(group) if kept is None else int(np.count_nonzero(kept))])
+    if count > FEW_GROUPS:
+        found = np.bincount(group if kept is None else group[kept], minlength=count)
+        return found.astype(np.int64, copy=False)
+    codes = group.astype(np.int8, copy=False)
+    own = (codes == at for at in range(count))
+    return np.array([int(np.count_nonzero(each if kept is None else each & kept)) for each in own])
+
+
+def _sum(numbers: Doubles, size: int) -> float:
+    """The same for one group."""
+    if not len(numbers):
+        return 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        largest = np.maximum(np.max(numbers), -np.min(numbers))
+        if not largest <= LARGEST:
+            return float(_added(numbers, np.zeros(len(numbers), np.int64), 2)[0])
+        first, second = (float(each[0]) for each in grids(np.array([largest]), np.array([size])))
+        coarse_sum = fine_sum = 0.0
+        for low in range(0, len(numbers), _BLOCK):
+            high, rest = _split(numbers[low : low + _BLOCK], first, second)
+            coarse_sum += float(high.sum())
+            fine_sum += float(rest.sum())
+    return coarse_sum + fine_sum
+
+
+def _split(part: Doubles, coarse: Doubles | float, fine: Doubles | float) -> tuple[Doubles, Doubles]:
+    """Each value on the first grid, and what is left of it on the second."""
+    high = part + coarse
+    high -= coarse
+    rest = part - high
+    rest += fine
+    rest -= fine
+    return high, rest
 
 
 def grids(largest: Doubles, sizes: npt.NDArray[np.int64]) -> tuple[Doubles, Doubles]:
@@ -71,7 +111,5 @@ def _power(values: Doubles) -> Doubles:
     return found
 
 
-def _added(values: Doubles, group: npt.NDArray[np.int64], count: int) -> Doubles:
-    if count == 1:
-        return np.array([values.sum()])
+def _added(values: Doubles, group: Codes, count: int) -> Doubles:
     return np.bincount(group, weights=values, minlength=count).astype(np.float64)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.values.sums import LARGEST, group_sums
+from omnigraph.engine.values.sums import FEW_GROUPS, LARGEST, group_sizes, group_sums
 
 VALUES = st.floats(-1e200, 1e200, allow_subnormal=True)
 
@@ -38,3 +38,22 @@ def test_values_that_are_infinite_huge_or_no_numbers_are_added_as_they_come() ->
     assert math.isnan(found[1])
     assert found[2:].tolist() == [LARGEST * 4, math.fsum([0.1, 0.2, 0.3]), 0.0]
     assert group_sums(np.zeros(0), np.zeros(0, np.int64), 2).tolist() == [0.0, 0.0]
+
+
+def test_few_groups_and_many_give_the_same_digits() -> None:
+    rng = np.random.default_rng(5)
+    numbers, group = rng.normal(0, 1e6, 5_000) ** 3, rng.integers(0, 3, 5_000)
+    numbers[7] = LARGEST * 4
+    few = group_sums(numbers, group, 3)
+    assert few.tolist() == group_sums(numbers, group, FEW_GROUPS + 1)[:3].tolist()
+    assert group_sizes(group, 3).tolist() == group_sizes(group, FEW_GROUPS + 1)[:3].tolist()
+
+
+def test_what_is_not_kept_counts_neither_as_a_value_nor_as_a_row() -> None:
+    rng = np.random.default_rng(6)
+    numbers, group, kept = rng.normal(0, 1, 999), rng.integers(0, 4, 999), rng.random(999) < 0.4
+    for count in (4, FEW_GROUPS + 1):
+        sizes = group_sizes(group, count, kept)
+        assert sizes.tolist() == np.bincount(group[kept], minlength=count).tolist()
+        found = group_sums(np.where(kept, numbers, 0.0), group, count, sizes)
+        assert found.tolist() == group_sums(numbers[kept], group[kept], count).tolist()

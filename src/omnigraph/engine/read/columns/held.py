@@ -26,8 +26,11 @@ class Held:
         """The value of each row; every one must be present."""
         if len(rows) == 1:
             return self.values.slice(int(self.index.positions(rows)[0]), 1)
-        if self.index.equals(rows):
+        begin = self.index.begin(rows)
+        if begin == 0 and len(rows) == len(self.values):
             return self.values
+        if begin is not None and not pa.types.is_nested(self.values.type):  # items of a list do not know of a slice
+            return self.values.slice(begin, len(rows))
         return self.values.take(pa.array(self.index.positions(rows)))
 
 

@@ -62,6 +62,16 @@ class RowIndex:
         at = int(self.rows.searchsorted(row))
         return at if int(self.rows[at]) == row else None
 
+    def begin(self, rows: Rows) -> int | None:
+        """The position of the first of the rows, which are present, where the others follow it one by one."""
+        if rows is self.rows or not len(rows):
+            return 0
+        first, last = (int(each) for each in self.positions(rows[[0, -1]]))
+        if last - first != len(rows) - 1:
+            return None
+        # Between two of the positions are no others than theirs, so ascending ones have them all.
+        return first if bool((rows[1:] > rows[:-1]).all()) else None
+
     def is_like(self, other: RowIndex) -> bool:
         """Whether both contain the same rows."""
         if self._consecutive and other._consecutive:

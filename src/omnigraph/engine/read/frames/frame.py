@@ -17,6 +17,7 @@ import pyarrow as pa
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
 from omnigraph.engine.read.columns.pieces import checkpoint, pieces, taken
 from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
+from omnigraph.engine.values.flags import flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +187,7 @@ def _dense(rows: Rows) -> tuple[Rows, int]:
 
 def numpy_of(column: pa.Array) -> npt.NDArray[Any]:
     """A column without nulls as an array."""
+    if pa.types.is_boolean(column.type):
+        return flags(column)
     values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values

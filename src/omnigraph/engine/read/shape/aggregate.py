@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,10 @@ from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_ent
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.shape.project import output_columns
 from omnigraph.engine.values.arrow import arrow_type
-from omnigraph.engine.values.sums import group_sums
+from omnigraph.engine.values.flags import present
+from omnigraph.engine.values.sums import group_sizes, group_sums
 
+Numbers = npt.NDArray[Any]
 Fold = Callable[[pa.Array, Rows, int], pa.Array]
 
 _MANY = 4  # with one row of so many or more, all rows are looked at
@@ -69,7 +72,8 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
             return _fold_some(run, frame, call, kept, (group, count))
         frame, group = frame.where(kept), group[kept]
     if call.arg is None:
-        return pa.array(added(group, frame.times, count))
+        counts = group_sizes(group, count) if frame.times is None else added(group, frame.times, count)
+        return pa.array(counts)
     if isinstance(call.arg, ir.Node) and not call.distinct:
         there = frame.rows(call.arg.var) >= 0
         return pa.array(added(group[there], _times(frame, there), count))
@@ -86,17 +90,17 @@ def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int
         return _fold_times(column, group, frame.times, count, call.function)
     if not column.null_count and call.function != "count":
         return _FOLDS[call.function](column, group, count)
-    present = numpy_of(column.is_valid())
+    there = present(column)
     if call.function == "count":
-        return pa.array(np.bincount(group[present], minlength=count).astype(np.int64))
-    return _without(column, present, group, count, _FOLDS[call.function])
+        return pa.array(group_sizes(group, count, there))
+    return _without(column, there, group, count, call.function)
 
 
 def _fold_times(column: pa.Array, group: Rows, times: Rows, count: int, function: str) -> pa.Array:
     """The same where rows stand for several."""
     if column.null_count:
-        present = numpy_of(column.is_valid())
-        column, group, times = column.filter(pa.array(present)), group[present], times[present]
+        there = present(column)
+        column, group, times = column.filter(pa.array(there)), group[there], times[there]
     if function == "count":
         return pa.array(added(group, times, count))
     return _repeated_sums(column, group, times, count, average=function == "avg")
@@ -105,17 +109,32 @@ def _fold_times(column: pa.Array, group: Rows, times: Rows, count: int, function
 def _fold_some(run: Run, frame: Frame, call: ir.AggregateCall, kept: Mask, groups: Numbered) -> pa.Array:
     group, count = groups
     if call.arg is None:
-        return pa.array(np.bincount(group[kept], minlength=count).astype(np.int64))
+        return pa.array(group_sizes(group, count, kept))
     column = _argument(run, frame, call.arg)
-    there = kept & numpy_of(column.is_valid()) if column.null_count else kept
-    return _without(column, there, group, count, _FOLDS[call.function])
+    there = kept & present(column) if column.null_count else kept
+    return _without(column, there, group, count, call.function)
 
 
-def _without(column: pa.Array, kept: Mask, group: Rows, count: int, folded: Fold) -> pa.Array:
-    """The fold of some of the values; the others go to a group of their own, which is quicker than cutting them out."""
+def _without(column: pa.Array, kept: Mask, group: Rows, count: int, function: str) -> pa.Array:
+    """The fold of some of the values."""
+    if function in ("sum", "avg"):
+        # Nothing added is quicker than cutting values out.
+        sums = _group_sums(_zeroed(column, kept), group, count, counts := group_sizes(group, count, kept))
+        return _mean(sums, counts) if function == "avg" else pc.if_else(pa.array(counts > 0), pa.array(sums), None)
     if count == 1:
-        return folded(column.filter(pa.array(kept)), group[kept], count)
-    return folded(column.fill_null(0), np.where(kept, group, count), count + 1).slice(0, count)
+        return _FOLDS[function](column.filter(pa.array(kept)), group[kept], count)
+    # The others go to a group of their own.
+    return _FOLDS[function](column.fill_null(0), np.where(kept, group, count), count + 1).slice(0, count)
+
+
+def _zeroed(column: pa.Array, kept: Mask) -> Numbers:
+    """The numbers of a column, 0 where they do not count."""
+    numbers: Numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
+    if column.null_count == len(kept) - np.count_nonzero(kept):
+        return numbers
+    if numbers.dtype.kind in "iu":
+        return np.multiply(numbers, kept, dtype=numbers.dtype)
+    return np.where(kept, numbers, numbers.dtype.type(0))
 
 
 def _is_plain(call: ir.AggregateCall) -> bool:
@@ -157,11 +176,8 @@ def _count_distinct(run: Run, frame: Frame, expr: ir.Expr, group: Rows, count: i
         rows = distinct_rows(frame.rows(expr.var))
         return pa.array([len(rows) - int(rows.searchsorted(0))])  # only unbound rows have negative row ids
     values, different = number_expr(run, frame, expr)
-    if isinstance(expr, ir.Node):
-        present = frame.rows(expr.var) >= 0
-    else:
-        present = _argument(run, frame, expr).is_valid().to_numpy(zero_copy_only=False)
-    values, group = values[present], group[present]
+    there = frame.rows(expr.var) >= 0 if isinstance(expr, ir.Node) else present(_argument(run, frame, expr))
+    values, group = values[there], group[there]
     pairs = distinct_rows(group * max(different, 1) + values)
     return pa.array(np.bincount(pairs // max(different, 1), minlength=count).astype(np.int64))
 
@@ -183,7 +199,7 @@ def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     """The values of each group in the order of its rows, without null; a group without values has an empty list."""
     assert call.arg is not None
     column = _argument(run, frame, call.arg)
-    picked = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
+    picked = np.flatnonzero(present(column))
     if call.key is not None:
         ranks, _ = per_entity(run, frame, call.key, lambda values: dense_ranks(values, descending=call.descending))
         picked = taken(picked, in_order(taken(ranks, picked)))
@@ -197,30 +213,32 @@ def _collect(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
 
 
 def _sum(values: pa.Array, group: Rows, count: int) -> pa.Array:
-    sums = _group_sums(values, group, count)
-    filled = added(group, None, count) > 0
-    return pc.if_else(pa.array(filled), pa.array(sums), None)
+    counts = group_sizes(group, count)
+    sums = _group_sums(numpy_of(values), group, count, counts)
+    return pc.if_else(pa.array(counts > 0), pa.array(sums), None)
 
 
 def _average(values: pa.Array, group: Rows, count: int) -> pa.Array:
-    sums = _group_sums(values, group, count)
-    counts = added(group, None, count)
-    means = np.divide(sums, counts, out=np.zeros(count), where=counts > 0)
+    counts = group_sizes(group, count)
+    return _mean(_group_sums(numpy_of(values), group, count, counts), counts)
+
+
+def _mean(sums: npt.NDArray[np.float64], counts: Rows) -> pa.Array:
+    means = np.divide(sums, counts, out=np.zeros(len(sums)), where=counts > 0)
     return pc.if_else(pa.array(counts > 0), pa.array(means), None)
 
 
 def _variance(values: pa.Array, group: Rows, count: int) -> pa.Array:
     """Of a sample, from the distances to the mean of the group."""
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    counts = np.bincount(group, minlength=count)
-    means = _group_sums(values, group, count) / np.maximum(counts, 1)
+    counts = group_sizes(group, count)
+    means = _group_sums(numpy_of(values), group, count, counts) / np.maximum(counts, 1)
     squares = np.bincount(group, weights=(numbers - means[group]) ** 2, minlength=count)
     found = squares / np.maximum(counts - 1, 1)
     return pc.if_else(pa.array(counts > 1), pa.array(found), None)
 
 
-def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.float64]:
-    numbers = values.to_numpy(zero_copy_only=False)
+def _group_sums(numbers: Numbers, group: Rows, count: int, sizes: Rows) -> npt.NDArray[np.float64]:
     if numbers.dtype.kind in "iu" and len(numbers):
         # Integers add up exactly and are rounded once.
         largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
@@ -235,7 +253,7 @@ def _group_sums(values: pa.Array, group: Rows, count: int) -> npt.NDArray[np.flo
         high, low = (half.astype(object) for half in halves)
         totals: npt.NDArray[np.float64] = (high * (1 << 32) + low).astype(np.float64)
         return totals
-    return group_sums(numbers.astype(np.float64), group, count)
+    return group_sums(numbers.astype(np.float64, copy=False), group, count, sizes)
 
 
 def _integer_sums(numbers: npt.NDArray[np.int64], group: Rows, count: int) -> npt.NDArray[np.int64]:
@@ -251,9 +269,8 @@ def _extreme(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count:
     column = _argument(run, frame, call.arg)
     if pa.types.is_integer(column.type) or pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         return _extreme_number(column, group, count, largest=largest)
-    present = column.is_valid().to_numpy(zero_copy_only=False)
     ranks, _ = per_entity(run, frame, call.arg, lambda values: dense_ranks(values, descending=largest))
-    rows = np.flatnonzero(present)
+    rows = np.flatnonzero(present(column))
     best = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(best, group[rows], ranks[rows])
     winners = rows[ranks[rows] == best[group[rows]]]
@@ -269,13 +286,12 @@ def _extreme_number(column: pa.Array, group: Rows, count: int, *, largest: bool)
     if not pa.types.is_integer(kind):
         column = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64())
     if column.null_count:
-        present = column.is_valid().to_numpy(zero_copy_only=False)
-        column, group = column.drop_null(), group[present]
+        column, group = column.drop_null(), group[present(column)]
     numbers = column.to_numpy(zero_copy_only=False)
     bounds = np.iinfo(numbers.dtype)
     best = np.full(count, bounds.min if largest else bounds.max, numbers.dtype)
     (np.maximum if largest else np.minimum).at(best, group, numbers)
-    empty = np.bincount(group, minlength=count) == 0
+    empty = group_sizes(group, count) == 0
     return pa.array(best, mask=empty).cast(kind)
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.compiler.ir.walk import expressions, variables
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.rowindex import distinct
@@ -16,6 +17,7 @@ from omnigraph.engine.read.frames.frame import Bound, Frame, combine
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE, is_union
 from omnigraph.engine.values.json_values import json_texts
+from omnigraph.engine.values.sums import FEW_GROUPS, group_sizes
 
 Numbered = tuple[Rows, int]
 
@@ -61,10 +63,19 @@ def _number_choice(run: Run, frame: Frame, expr: ir.Choice) -> Numbered:
     """A choice between constants, whose places serve as numbers."""
     constants = [each.value for each in (*expr.values, expr.otherwise) if isinstance(each, ir.Const)]
     different = list(dict.fromkeys(constants))
-    places = [ir.Const(different.index(value), ir.INT64) for value in constants]
-    numbered = ir.Choice(expr.conditions, tuple(places[:-1]), places[-1], ir.INT64)
-    found = run.evaluator(frame).column(numbered, pa.int64()).to_numpy(zero_copy_only=False)
-    there = np.bincount(found, minlength=len(different)) > 0
+    places = [different.index(value) for value in constants]
+    if len(different) > FEW_GROUPS or can_fail(expr):
+        consts = [ir.Const(place, ir.INT64) for place in places]
+        numbered = ir.Choice(expr.conditions, tuple(consts[:-1]), consts[-1], ir.INT64)
+        found = run.evaluator(frame).column(numbered, pa.int64()).to_numpy(zero_copy_only=False)
+    else:
+        # Byte by byte without a branch: a place is moved by its distance from the chosen one, or by nothing.
+        found = np.full(frame.length, places[-1], np.int8)
+        for condition, place in zip(reversed(expr.conditions), reversed(places[:-1]), strict=True):
+            found += run.kept(frame, condition).view(np.int8) * (np.int8(place) - found)
+    there = group_sizes(found, len(different)) > 0
+    if there.all():
+        return found.astype(np.int64, copy=False), len(different)
     return (np.cumsum(there) - 1)[found], int(there.sum())
 
 

@@ -37,3 +37,18 @@ def test_a_span_of_rows_is_like_an_index_of_them(first: int, count: int, asked: 
         assert span.equals(wanted) == index.equals(wanted)
         assert span.contains(wanted).tolist() == index.contains(wanted).tolist()
         assert span.positions(wanted).tolist() == (wanted - first).tolist()
+
+
+@given(ROWS, st.integers(0, 20), st.integers(1, 20), st.booleans())
+def test_rows_that_follow_each_other_are_a_slice(held: list[int], low: int, size: int, turned: bool) -> None:
+    index = RowIndex(np.unique(np.array(held, np.int64)))
+    rows = index.rows[low : low + size]
+    rows = rows[::-1].copy() if turned else rows.copy()
+    found = index.begin(rows)
+    if turned and len(rows) > 1:
+        assert found is None
+    else:
+        assert found == (low if len(rows) else 0)
+    if len(rows) > 2:
+        assert index.begin(np.delete(rows, 1)) is None
+        assert index.begin(np.repeat(rows[:2], [1, len(rows) - 1])) is None or len(rows) == 2
