@@ -19,6 +19,7 @@ PATHS = (
     "fence.",
     "lease.",
     "branch_create.",
+    "branch_rename.",
     "branch_delete.",
     "together.",
 )

@@ -309,6 +309,8 @@ def test_a_rename_that_breaks_off_leaves_both_names_and_nothing_is_lost(graph: o
     assert keys(graph, "draft") == keys(graph, "final") == ["a", "b"]
     graph.mutate(PUT, params={"k": "c"}, branch="draft")
     assert violations(store_of(graph)) == []
+    with pytest.raises(Conflict, match="'final' is what an interrupted rename of 'draft' has left; delete 'final'"):
+        graph.branches.rename("draft", "another")  # then neither of the two could be deleted any more
     graph.branches.delete("final")
     graph.branches.rename("draft", "final")
     assert keys(graph, "final") == ["a", "b", "c"]

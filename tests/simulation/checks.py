@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from omnigraph.storage.base.layout import MANIFEST, RECOVERY_DIR
+from omnigraph.storage.base.ref_names import epoch_of, renames_parent
 from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from tests.simulation.lance import existing, version_number, version_path
 from tests.simulation.objects import Bucket
@@ -37,6 +38,7 @@ class Checker:
         self.astray: set[str] = set()  # commits stored where nobody reads
         self.replays: dict[str | None, Write] = {}  # of a clone of this graph, by the commit that they belong on
         self.tagged: dict[str, str] = {}  # version files that tags show, with the name of one
+        self.epochs: dict[str, int] = {}  # of graph control, by the operation that holds it
         bucket.on_put = self._stored
         bucket.on_remove = self._removed
 
@@ -96,6 +98,10 @@ class Checker:
                 self._check_abort(key)
             if row["object_type"] == "graph_schema" and known != row:
                 self._check_schema(old, added)
+            if row["object_type"] == "graph_control" and (holder := _metadata(row).get("holder")) is not None:
+                self.epochs[holder["operation_id"]] = _metadata(row)["epoch"]
+            if row["object_type"] == "graph_branch" and known is not None and "sealed" not in _metadata(known):
+                self._check_seal(home, before, _metadata(row).get("sealed"))
         for key in gone - added.keys():
             self._broken(f"{home} {version.number} lost '{key}'")
         commits = [row for row in added.values() if row["object_type"] == "graph_commit"]
@@ -123,6 +129,22 @@ class Checker:
         holder = None if control is None else _metadata(control).get("holder")
         if holder is None or holder["operation_id"] not in added:
             self._broken(f"the schema was changed while control was held by {holder}")
+
+    def _check_seal(self, home: str, before: Version, seal: Mapping[str, Any] | None) -> None:
+        """A rename closes the former name only while the new branch shows everything that was published there."""
+        folder, epoch = f"{MANIFEST}/_refs/branches", None if seal is None else self.epochs.get(seal["operation_id"])
+        for path in self._bucket.below(folder):
+            name = path.removeprefix(f"{folder}/").removesuffix(".json").replace("%2F", "/")
+            if not renames_parent(name) or epoch_of(name) != epoch:
+                continue
+            described, forked = json.loads(self._bucket.files[path].value), before
+            if described["parentBranch"] != home.partition("/tree/")[2]:
+                self._broken(f"{home} is sealed by a rename of {described['parentBranch']}")
+            while forked.number > described["parentVersion"] and forked.before is not None:
+                forked = forked.before
+            if forked._cache["head"] != before._cache["head"] or forked._cache["content"] != before._cache["content"]:
+                self._broken(f"{home} was renamed to {name}, which lacks what was published last")
+            self._world.counts["branches renamed"] += 1
 
     def tag(self, name: str, manifest_version: int) -> None:
         """A client was told that a tag keeps a version of main."""

@@ -11,7 +11,7 @@ from omnigraph.host import running_on
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base.layout import MANIFEST, RECOVERY_DIR
-from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches
+from omnigraph.storage.branches.branches import create_branch, delete_branch, list_branches, rename_branch
 from omnigraph.storage.branches.private_branches import open_private
 from omnigraph.storage.branches.tags import Tag, create_tag
 from omnigraph.storage.intent.control import hold_control
@@ -33,6 +33,8 @@ _BRANCH_WORK = (
     "create",
     "create",
     "delete",
+    "rename",
+    "rename",
     "merge",
     "merge",
     "transaction",
@@ -262,6 +264,12 @@ class Client:
                 self._world.note(f"deletes branch {name}")
                 delete_branch(store, name)
                 self._world.counts["branches deleted"] += 1
+            case "rename":
+                branches = list_branches(store)[1:]
+                if branches:
+                    former = self._chance.choice(branches)
+                    self._world.note(f"renames branch {former} to {name}")
+                    rename_branch(store, former, name)
             case "merge":
                 self.write(process, self._some_write(self._some_branch(process), "merge", name))
             case "follow":

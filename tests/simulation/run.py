@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.host import running_on
 from omnigraph.settings import Settings
 from omnigraph.storage.base.layout import PRIVATE_PREFIX, RECOVERY_DIR, normalize_branch
-from omnigraph.storage.branches.branches import list_branches
+from omnigraph.storage.branches.branches import delete_branch, list_branches
 from omnigraph.storage.branches.private_branches import live_transactions
 from omnigraph.storage.protocol import recovery
 from omnigraph.testing.crash.invariants import violations
@@ -155,6 +156,7 @@ def _close(world: World, bucket: Bucket, checker: Checker, scenario: Scenario) -
         clean(process.store)
         _write_everywhere(world, bucket, checker, scenario, "last")
         _require_nothing_left(world, bucket)
+        _require_that_branches_go(world, process)
         for found in violations(process.store):
             if not _is_excused(found, scenario):
                 world.broken(found)
@@ -176,6 +178,23 @@ def _require_nothing_left(world: World, bucket: Bucket) -> None:
             world.broken(f"{path} is still there")
         if PRIVATE_PREFIX in path and "/_refs/" in path:
             world.broken(f"{path} of a private branch is still there")
+
+
+def _require_that_branches_go(world: World, process: Process) -> None:
+    """Every branch can be deleted, once those that were made from it are."""
+    store = process.store
+    while len(names := list_branches(store)[1:]) > 0:
+        reasons = [reason for name in names if (reason := _refusal(lambda name=name: delete_branch(store, name)))]
+        if len(reasons) == len(names):
+            world.broken(f"none of {names} can be deleted: {reasons}")
+
+
+def _refusal(action: Callable[[], None]) -> str | None:
+    try:
+        action()
+    except OmnigraphError as error:
+        return str(error)
+    return None
 
 
 def _write_everywhere(world: World, bucket: Bucket, checker: Checker, scenario: Scenario, prefix: str) -> None:

@@ -45,7 +45,7 @@ _DECLARED = """
     schema_apply.before_staging_write schema_apply.post_keep schema_apply.after_staging_write
     schema_apply.after_publish schema_apply.mid_promotion
     branch_create.pre_native branch_create.post_native branch_create.post_registry
-    branch_rename.post_native branch_rename.pre_seal
+    branch_rename.post_native branch_rename.pre_seal branch_rename.post_seal
     branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
     cleanup.mid_reclaim
     load.split_staged_at_first load.post_stage load.post_checks load.pre_discard

@@ -8,7 +8,7 @@ from omnigraph.errors import BadRequest, BranchNotFound, Conflict, ReadSetChange
 from omnigraph.ids import now_micros
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, PRIVATE_PREFIX, SCHEMA_LOCK_REF, is_public
-from omnigraph.storage.base.ref_names import branch_of, new_ref
+from omnigraph.storage.base.ref_names import branch_of, epoch_of, new_ref, renames_parent
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.former import former_names, former_refs
 from omnigraph.storage.branches.names import branch_name, new_name
@@ -104,6 +104,7 @@ def rename_branch(store: Store, name: str, to: str, *, bound: str | None = None)
         ref = _require_live(store, branch)
         _refuse_schema_change(store)
         _refuse_tagged(store, branch, "renamed")
+        _refuse_second_rename(store, ref)
         _refuse_name(store, target, replaces=branch)
         captured = manifest.load(store.root, branch)
         created = _fork_manifest(store, target, captured, control, renames=True)
@@ -117,6 +118,7 @@ def rename_branch(store: Store, name: str, to: str, *, bound: str | None = None)
             _refuse_if_overtaken(store, created, control)
             complete_delete(store, created, control)
             raise
+        hit("branch_rename.post_seal")
 
 
 def delete_branch(store: Store, name: str, *, bound: str | None = None) -> None:
@@ -179,7 +181,7 @@ def finish_deletes(store: Store) -> list[str]:
 def _finish_interrupted(store: Store, control: Control) -> list[str]:
     """What a deleter that died has left: a branch without its seal lives on, and one with it goes."""
     finished = []
-    for name in list(control.retired):
+    for name in sorted(control.retired, key=epoch_of, reverse=True):  # a former name after the branch that replaced it
         ref = read_ref(store.root.manifest(), name)
         if ref is None or forks_of(store.root, name) or keep(store, name):
             # Without a ref nothing can be read or published there; earlier releases kept names for a while. What others
@@ -209,6 +211,17 @@ def _refuse_name(store: Store, branch: str, *, replaces: str | None = None) -> N
             other.startswith(f"{branch}/") or branch.startswith(f"{other}/")
         ):
             raise Conflict(f"branch '{branch}' and branch '{other}' would nest; choose another name")
+
+
+def _refuse_second_rename(store: Store, ref: Ref) -> None:
+    """A rename that died before its seal has left a branch; with a second one, each would wait for the other to go."""
+    for child in forks_of(store.root, ref.name):
+        if renames_parent(child):
+            begun, branch = branch_of(child), branch_of(ref.name)
+            raise Conflict(
+                f"branch '{begun}' is what an interrupted rename of '{branch}' has left; delete '{begun}' first, "
+                f"or merge it into '{branch}' and then delete it if something was written to it"
+            )
 
 
 def _fork_manifest(store: Store, branch: str, captured: Loaded, control: Control, *, renames: bool = False) -> Ref:

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from omnigraph.errors import Conflict
 from omnigraph.ids import now_micros
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
@@ -29,12 +28,10 @@ from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches import branches
 from omnigraph.storage.intent.capture import Txn
-from omnigraph.storage.intent.control import hold_control
 from omnigraph.storage.intent.writeset import WriteSet
-from omnigraph.storage.maintenance.orphans import reclaim_files, reclaim_orphans
 from omnigraph.storage.protocol import recovery, tickets
 from omnigraph.storage.protocol.commit import Prepare, commit
-from omnigraph.testing.crash import together_matrix
+from omnigraph.testing.crash import branch_matrix, together_matrix
 from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.crash.merge_matrix import merge_scenarios, prepare_merge_template, run_merge_scenario
 from omnigraph.testing.crash.processes import children
@@ -131,21 +128,6 @@ def _act_sweep(store: Store) -> None:
     recovery.sweep(store)
 
 
-def _act_create(store: Store) -> None:
-    branches.create_branch(store, "fresh")
-
-
-def _act_delete(store: Store) -> None:
-    branches.delete_branch(store, "doomed")
-
-
-def _act_reclaim(store: Store) -> None:
-    branches.delete_branch(store, "doomed")
-    with hold_control(store, "cleanup") as control:
-        reclaim_orphans(store, control)
-        reclaim_files(store, control)
-
-
 ACTIONS: dict[str, Callable[[Store], None]] = {
     "write": _act_write,
     "write_branch": _act_write_branch,
@@ -155,9 +137,7 @@ ACTIONS: dict[str, Callable[[Store], None]] = {
     "together": write_together,
     "other": _act_other,
     "sweep": _act_sweep,
-    "create": _act_create,
-    "delete": _act_delete,
-    "reclaim": _act_reclaim,
+    **branch_matrix.ACTIONS,
 }
 
 _WRITE_POINTS: tuple[tuple[str, Outcome], ...] = (
@@ -239,16 +219,6 @@ _ROLL_FORWARD_POINTS = (
     "recovery.sidecar_delete",
 )
 _LIVE_POINTS = ("recovery.post_marker", "recovery.post_rollback_publish", "fence.neutralize_pre_commit")
-_BRANCH_POINTS = (
-    ("create", "branch_create.pre_native"),
-    ("create", "branch_create.post_native"),
-    ("create", "branch_create.post_registry"),
-    ("delete", "branch_delete.pre_seal"),
-    ("delete", "branch_delete.post_seal"),
-    ("delete", "branch_delete.post_native"),
-    ("delete", "branch_delete.before_table_cleanup"),
-    ("reclaim", "cleanup.mid_reclaim"),
-)
 _HALFWAY = "mutation.post_table_commit=kill@1"
 _COMPLETE = "mutation.post_effects_pre_publish=kill"
 
@@ -273,8 +243,8 @@ def scenarios() -> Iterator[Scenario]:
         yield Scenario((Child("write", _COMPLETE), Child("sweep", f"{point}=kill")), "published")
     for point in _LIVE_POINTS:
         yield Scenario((Child("write", _HALFWAY), Child("other", f"{point}=kill")), "absent")
-    for action, point in _BRANCH_POINTS:
-        yield Scenario((Child(action, f"{point}=kill"),), "absent")
+    for action, spec in branch_matrix.POINTS:
+        yield Scenario((Child(action, spec),), "absent")
 
 
 def prepare_template(directory: Path) -> None:
@@ -282,8 +252,7 @@ def prepare_template(directory: Path) -> None:
     store = create_tiny(directory, SETTINGS)
     write(store, inserting(["seed1", "seed2"]))
     branches.create_branch(store, BRANCH)
-    branches.create_branch(store, "doomed")
-    write(store, inserting(["d"], A), "doomed")
+    branch_matrix.prepare(store)
 
 
 def run_scenario(scenario: Scenario, template: Path, directory: Path) -> Report:
@@ -344,15 +313,7 @@ def _still_writable(store: Store) -> list[str]:
         write(store, upserting(["after"], A, B), branch)
         if any("after" not in contents(store, key, branch) for key in (A, B)):
             return [f"a later write on {branch or 'main'} is not visible"]
-    with suppress(Conflict):
-        branches.create_branch(store, "fresh")
-    write(store, upserting(["after"], A), "fresh")
-    if "doomed" in branches.list_branches(store):
-        branches.delete_branch(store, "doomed")
-    branches.create_branch(store, "doomed")
-    if "d" in contents(store, A, "doomed"):
-        return ["a re-created branch shows rows of its predecessor"]
-    return violations(store)
+    return branch_matrix.problems(store) + violations(store)
 
 
 def _run_merges(place: Path, only: str) -> int:
