@@ -17,7 +17,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
+.PHONY: help setup demo test test-slow test-all test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -41,11 +41,14 @@ test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on t
 test-slow: $(VENV)/.ready ## the slow tests, which `make test` leaves out
 	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m slow
 
-test-thorough: $(VENV)/.ready ## the random tests with all of their examples; CI runs them so in `make test`
+test-all: $(VENV)/.ready ## every test, as CI runs them: all random examples, each command of the command line through its script as well
+	@OMNIGRAPH_TEST_THOROUGH=1 OMNIGRAPH_TEST_SCRIPT=each $(BIN)/python -m pytest -n 2
+
+test-thorough: $(VENV)/.ready ## the random tests with all of their examples
 	@OMNIGRAPH_TEST_THOROUGH=1 $(BIN)/python -m pytest -n 2 -m "hypothesis and not slow"
 
-test-script: $(VENV)/.ready ## the cases of the command line once more, through the installed script in processes of their own
-	@OMNIGRAPH_TEST_SCRIPT=1 $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \
+test-script: $(VENV)/.ready ## every case of the command line through the installed script, in processes of their own
+	@OMNIGRAPH_TEST_SCRIPT=all $(BIN)/python -m pytest -n 2 tests/conformance/test_cli_cases.py \
 	  tests/conformance/test_cli_operations.py tests/conformance/test_cli_blobs.py tests/server/test_cli_served.py
 
 explore: $(VENV)/.ready ## the random tests with examples that no run has seen; a failure prints how to reproduce it

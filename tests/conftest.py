@@ -82,9 +82,9 @@ def cli_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, cli_template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+def desk(tmp_path: Path, cli_template: Path, request: pytest.FixtureRequest) -> Desk:
     """A directory to run commands in, with a schema and records to load."""
-    found = Desk(tmp_path, cli_template, monkeypatch)
+    found = Desk(tmp_path, cli_template, request)
     found.write("F.pg", SCHEMA)
     found.write("F.jsonl", lines(RECORDS))
     return found

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scheduling import GROUPS, group_of
+from tests.scheduling import SHARED, choose, module_of
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "omnigraph"
@@ -96,7 +96,12 @@ def test_fixtures_are_in_conftest_files_or_in_the_one_module_that_uses_them() ->
     assert not [where for where in homes.values() if len(where) > 1], "one of these belongs in a conftest file"
 
 
-def test_what_shares_a_server_is_run_in_a_row() -> None:
-    assert not [start for start in GROUPS if not (TESTS.parent / start).exists()]
-    assert group_of("tests/integration/s3/test_s3_load.py::test_x[1]", slow=False) == "s3"
-    assert group_of("tests/unit/ids/test_ids.py::test_x[a::b]", slow=False) == "tests/unit/ids/test_ids.py"
+def test_what_shares_a_server_stays_with_the_worker_that_has_it() -> None:
+    assert not [start for start in SHARED if not (TESTS.parent / start).exists()]
+    assert module_of("tests/unit/ids/test_ids.py::test_x[a::b]") == "tests/unit/ids/test_ids.py"
+    alone, jvm, bucket = "tests/unit/a.py", "tests/integration/spark/b.py", "tests/integration/s3/c.py"
+    one, two = object(), object()
+    assert choose([alone, bucket, jvm], one, {}) == bucket
+    assert choose([alone, bucket, jvm], one, {"spark": one}) == jvm
+    assert choose([alone, jvm], two, {"spark": one}) == alone
+    assert choose([jvm], two, {"spark": one}) == jvm

@@ -10,6 +10,8 @@ import pytest
 import omnigraph as og
 from tests.cli_runner import Desk
 
+pytestmark = pytest.mark.script
+
 SCHEMA = "node Doc { name: String @key  content: Blob?  pages: I32? }\nedge Cites: Doc -> Doc { scan: Blob? }"
 RECORDS = [
     {"type": "Doc", "data": {"name": "hello", "content": "base64:SGVsbG8gV29ybGQ="}},
@@ -28,8 +30,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    found = Desk(tmp_path, template, monkeypatch)
+def desk(tmp_path: Path, template: Path, request: pytest.FixtureRequest) -> Desk:
+    found = Desk(tmp_path, template, request)
     found.graph()
     return found
 

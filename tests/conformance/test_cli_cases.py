@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli_runner import ADD_PERSON, GET_PERSON, SCHEMA, Desk
 
+pytestmark = pytest.mark.script
+
 VERSION = version("omnigraph")
 ALICE = ("-e", GET_PERSON, "--params", '{"name":"Alice"}')
 

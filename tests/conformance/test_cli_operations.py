@@ -13,6 +13,8 @@ import pytest
 
 from tests.cli_runner import ADD_PERSON, RECORDS, SCHEMA, Desk, lines
 
+pytestmark = pytest.mark.script
+
 ALICE = '{"type":"Person","data":{"id":"Alice","age":30,"name":"Alice"}}'
 
 

@@ -14,6 +14,8 @@ from served_people import SCHEMA, STORED, copies
 from server_process import ServerProcess, serving
 from tests.cli_runner import Desk
 
+pytestmark = pytest.mark.script
+
 NAMES = "query names() { match { $p: Person } return { $p.name as name } order { name } }"
 LISTS = """
 version: 1
@@ -30,8 +32,8 @@ rules:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, template: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    return Desk(tmp_path, template, monkeypatch)
+def desk(tmp_path: Path, template: Path, request: pytest.FixtureRequest) -> Desk:
+    return Desk(tmp_path, template, request)
 
 
 @pytest.fixture

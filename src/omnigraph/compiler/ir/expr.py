@@ -1,6 +1,7 @@
 """Resolved, typed expressions and conditions: no name is left to look up, and ill-typed trees cannot be built.
 
-The parts without operands are in `leaves`; they are names of this module as well.
+The parts without operands, and the names of operators and functions, are in `leaves`; they are names of this module
+as well.
 """
 
 from __future__ import annotations
@@ -9,16 +10,23 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.ir.leaves import (
+    AGGREGATES,
+    ARITHMETIC,
     BOOL,
+    COMPARISONS,
     DATE,
     DATETIME,
     FLOAT64,
     INT64,
     NULL,
+    SNIPPET,
     STRING,
     TARGET,
+    TEXT_FUNCTIONS,
+    TEXT_TESTS,
     TRUTH,
     Bm25,
+    Column,
     Const,
     ConstValue,
     IllTyped,
@@ -99,21 +107,6 @@ __all__ = [
     "is_hidden",
     "require",
 ]
-
-COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
-ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
-# Which texts each of them finds: those with any word of the query, with all of them, with the phrase, …
-TEXT_FUNCTIONS = {
-    "search": "any",
-    "match_text": "any",
-    "fuzzy": "any",
-    "search_all": "all",
-    "search_phrase": "phrase",
-    "search_prefix": "prefix",
-}
-SNIPPET = "snippet"
-AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect", "stddev", "variance"})
-TEXT_TESTS = frozenset({"contains", "starts_with", "ends_with", "matches"})
 
 
 # --- values ----------------------------------------------------------------------------------
@@ -237,14 +230,6 @@ class Choice:
 
     def __post_init__(self) -> None:
         require(len(self.conditions) == len(self.values) > 0, "a choice between nothing")
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column that an earlier Project or Aggregate put out."""
-
-    name: str
-    type: ValueType
 
 
 # --- conditions ------------------------------------------------------------------------------

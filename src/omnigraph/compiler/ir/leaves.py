@@ -20,6 +20,21 @@ NULL = PropType("Null", nullable=True)
 # The row a mutation predicate speaks about has no name of its own.
 TARGET = ""
 
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+ARITHMETIC = frozenset({"+", "-", "*", "/", "%"})
+# Which texts each of them finds: those with any word of the query, with all of them, with the phrase, …
+TEXT_FUNCTIONS = {
+    "search": "any",
+    "match_text": "any",
+    "fuzzy": "any",
+    "search_all": "all",
+    "search_phrase": "phrase",
+    "search_prefix": "prefix",
+}
+SNIPPET = "snippet"
+AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", "collect", "stddev", "variance"})
+TEXT_TESTS = frozenset({"contains", "starts_with", "ends_with", "matches"})
+
 # A list or vector is a tuple of scalars.
 Scalar: TypeAlias = str | int | float | bool | Date | DateTime
 ConstValue: TypeAlias = Scalar | tuple[Scalar, ...] | None
@@ -179,3 +194,11 @@ class Score:
     def type(self) -> PropType:
         """Always F64."""
         return FLOAT64
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that an earlier Project or Aggregate put out."""
+
+    name: str
+    type: ValueType
