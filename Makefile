@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 UV_VERSION := 0.13.7
 SOAK_SECONDS ?= 60
 SOAK_UPDATES ?= 200
+STREAM_SECONDS ?= 60
 QUERIES ?= 20000
 SEEDS ?= 0-99
 SIMULATE_SECONDS ?=
@@ -17,7 +18,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo test test-slow test-all test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
+.PHONY: help setup demo demo-stream test test-slow test-all test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -34,6 +35,9 @@ setup: $(VENV)/.ready ## create .venv with everything the tests need
 
 demo: $(VENV)/.ready ## the main job, end to end
 	@$(BIN)/python examples/demo/run.py
+
+demo-stream: $(VENV)/.ready ## a minute with a producer, a Spark stream that is stopped half way, and a reader (STREAM_SECONDS=60)
+	@$(BIN)/python examples/streams/run.py --seconds $(STREAM_SECONDS)
 
 test: $(VENV)/.ready ## the tests, but for the slow ones: about ten minutes on two cores
 	@$(BIN)/python -m pytest -n 2 -m "not slow"

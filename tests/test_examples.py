@@ -62,7 +62,7 @@ def test_the_airline_goes_from_files_to_answers_without_a_hand_edit(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_stream_that_is_stopped_half_way_loses_nothing(tmp_path: Path) -> None:
-    said = run("streams/run.py", str(tmp_path / "streams"), "--seconds", "12")
+    said = run("streams/run.py", str(tmp_path / "streams"), "--seconds", "4")
     assert "started again from its checkpoint" in said
     assert "nothing lost, nothing twice" in said
 

@@ -52,8 +52,8 @@ def show(place: Path, seconds: float) -> int:
         begin = time.monotonic()
         stream = started(graph, spark, place)
         restarted = False
-        while producer.poll() is None:
-            time.sleep(2)
+        while producer.poll() is None or not restarted:
+            time.sleep(min(2, seconds / 4))
             reader.tell(time.monotonic() - begin)
             if not restarted and time.monotonic() - begin > seconds / 2:
                 stream.stop()

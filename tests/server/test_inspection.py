@@ -6,6 +6,7 @@ Every verb is compared with the same verb of the graph in storage; then what a r
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from served_people import SCHEMA, create_people
 
 import omnigraph as og
 from omnigraph import aio, errors
+from omnigraph.pipeline.runs.declared import parse_pipelines
+from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 from server_process import ServerProcess, serving
 
 POLICY = """
@@ -221,6 +224,34 @@ def test_the_same_verbs_are_awaited(server: ServerProcess, embedded: og.Graph) -
     asyncio.run(run())
 
 
+def test_runs_of_pipelines_are_seen_while_they_go_on(server: ServerProcess, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "people.jsonl").write_text('{"name":"Zed","age":1}\n')
+    mapping = {"sources": {"p": {"path": "people.jsonl", "format": "json"}}, "nodes": {"Person": {"from": "p"}}}
+    (tmp_path / "people.yaml").write_text(json.dumps(mapping))
+    given = {"graph": "g", "mapping": "people.yaml", "branch": "in/{run}", "on_error": "skip"}
+    pipeline = parse_pipelines({"nightly": given}, tmp_path)["nightly"]
+    seen: list[Any] = []
+    with server.client(TOKENS["root"]) as client, og.open(store) as graph:
+
+        def runs(**asked: Any) -> Any:
+            answer = client.get("/graphs/g/pipelines/runs", params=asked)
+            assert answer.status_code == 200, answer.text
+            return answer.json()["runs"]
+
+        assert runs() == []
+        ended = run_pipeline(pipeline, graph, RunOptions(progress=lambda _: seen.append(runs(pipeline="nightly"))))
+        assert [(each["status"], each["run_id"]) for each in seen[0]] == [("running", ended.run_id)]
+        assert runs(limit=1) == [json.loads(json.dumps(ended.to_json()))]
+        assert (ended.status, ended.progress) == ("review", None)
+        assert runs(pipeline="other") == []
+        for bad in ({"pipeline": "../x"}, {"limit": "-1"}, {"limit": "1001"}, {"status": "running"}):
+            assert client.get("/graphs/g/pipelines/runs", params=bad).status_code == 400
+        graph.branches.delete(ended.branch)
+    for other in ("kim", "ana", "dan"):
+        with server.client(TOKENS[other]) as client:
+            assert client.get("/graphs/g/pipelines/runs").status_code == 403
+
+
 def test_admins_maintain_over_http(server: ServerProcess, served: og.RemoteGraph) -> None:
     found = served.check(quick=True)
     assert (found["ok"], found["quick"], found["findings"]) == (True, True, [])
@@ -371,6 +402,8 @@ def test_rights_are_those_of_the_branch_in_use(server: ServerProcess) -> None:
         ("POST", "/maintenance/indexes"),
         ("POST", "/maintenance/cleanup"),
         ("POST", "/maintenance/repair"),
+        ("GET", "/pipelines/runs"),
+        ("GET", "/pipelines/runs?pipeline=nightly"),
     ],
 )
 def test_who_may_not_read_learns_nothing(server: ServerProcess, method: str, path: str) -> None:

@@ -22,10 +22,12 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, OmnigraphError, ValueViolation
+from omnigraph.pipeline.tasks import load as load_tasks
 from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.intent.writeset import ReplaceParts
 from omnigraph.storage.maintenance.strays import discard_with_strays
 from omnigraph.storage.manifest.note import RowCounts
 from omnigraph.testing.graphs.loads import export_text
@@ -308,20 +310,33 @@ def test_a_load_that_was_taken_for_dead_gives_up_instead_of_committing_what_is_g
     assert run(access(graph), request(MANY)).total_entities == len(MANY.splitlines())
 
 
-def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(graph: og.Graph) -> None:
+@pytest.mark.parametrize("moved", [False, True], ids=["the same version", "a later version"])
+def test_a_merge_replaces_rows_in_one_version_and_keeps_their_row_ids(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, moved: bool
+) -> None:
+    """Tasks find the places of replaced rows; a table that has moved on since is asked again for each id."""
+    if moved:
+        monkeypatch.setattr(load_tasks, "ReplaceParts", lambda *given: ReplaceParts(*given[:-1], version=0))
+
     def places() -> tuple[int, dict[str, int]]:
         table = graph.view().table(graph.view().catalog.nodes["Person"])
         rows = table.scan(["id", "_rowid"])
         return table.version, dict(zip(rows["id"].to_pylist(), rows["_rowid"].to_pylist(), strict=True))
 
-    run(access(graph), request(PEOPLE))
+    in_order = [person(f"p{at}", email=f"p{at}@x", age=at) for at in range(40)]
+    run(access(graph), request(lines(*in_order)))
     version, before = places()
-    run(access(graph), request(lines(person("p3", age=3), person("fresh"), person("p7", age=70)), "merge"))
-    later, after = places()
-    assert later == version + 1
-    assert {name: after[name] for name in before} == before
-    assert after["fresh"] not in before.values()
-    assert [graph.get("Person", name)["age"] for name in ("p3", "p7")] == [3, 70]  # type: ignore[index]
+    changed = [person("p3", age=3), person("fresh"), person("p7", age=70)]
+    for number, given in enumerate((changed, in_order, in_order[::-1], in_order[1::2] + in_order[::2]), 1):
+        load(access(graph), request(lines(*given), "merge"), LocalTasks())
+        later, after = places()
+        assert later == version + number
+        assert {name: after[name] for name in before} == before
+        assert after["fresh"] not in before.values()
+        if number == 1:
+            assert [graph.get("Person", name)["age"] for name in ("p3", "p7")] == [3, 70]  # type: ignore[index]
+    assert len(after) == len(before) + 1
+    assert graph.check().ok
 
 
 def test_one_load_is_one_commit(graph: og.Graph) -> None:

@@ -57,6 +57,11 @@ class Pipeline:
         return self.branch.format(date=moment.strftime("%Y-%m-%d"), time=moment.strftime("%H%M%S"), run=run)
 
 
+def is_name(text: str) -> bool:
+    """Whether a pipeline can be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 def parse_pipelines(section: Any, base_dir: str | Path) -> dict[str, Pipeline]:
     """The pipelines of a declaration by name; BadRequest says which member of which one is wrong.
 
@@ -91,7 +96,7 @@ class _Reading:
     def __init__(self, name: str, value: Any, base: Path) -> None:
         self.name = name
         self.base = base
-        if not _NAME.fullmatch(name):
+        if not is_name(name):
             raise BadRequest(f"pipelines.{name}: a name is made of letters, digits, _ and -, and starts with a letter")
         if not isinstance(value, Mapping):
             raise BadRequest(f"pipelines.{name}: a table is expected")

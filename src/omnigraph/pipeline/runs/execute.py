@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,8 +19,20 @@ from omnigraph.errors import Conflict, MergeConflicts, NotFound, OmnigraphError,
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.runs.declared import Pipeline
+from omnigraph.pipeline.runs.following import Following
 from omnigraph.pipeline.runs.gates import measured
-from omnigraph.pipeline.runs.records import DONE, Input, Run, Status, digest_of, history, inputs_of, keep, previous
+from omnigraph.pipeline.runs.records import (
+    DONE,
+    Input,
+    Run,
+    Status,
+    digest_of,
+    history,
+    inputs_of,
+    instant,
+    keep,
+    previous,
+)
 from omnigraph.pipeline.tasks.resume import LoadArrived
 from omnigraph.storage.maintenance.load_claims import abandoned
 
@@ -66,10 +78,15 @@ class _Running:
     loaded: bool = False
     attempts: int = 1
     thread: threading.Thread = field(default_factory=threading.current_thread)
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    following: Following = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.following = Following(self._keep_progress)
 
     @property
     def now(self) -> datetime:
-        return self.options.now or datetime.now(UTC)
+        return self.options.now or self.started
 
     def run(self) -> Run:
         with self._noted():
@@ -82,14 +99,16 @@ class _Running:
             if done is not None and not self.options.force:
                 told = f"run {done.run_id} has taken in the same input"
                 return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
-            return self._kept(self._tried())
+            with self.following.shown() if not self.options.dry_run else nullcontext():
+                ended = self._tried()
+            return self._kept(ended)
 
     def _waits_for(self) -> str | None:
         """Why this run cannot begin yet: a pipeline that it comes after has not taken its input in."""
         for name in self.pipeline.after:
             newest = self._newest(name)
             if newest is None or newest.status not in DONE:
-                state = "has not run" if newest is None else f"ended as {newest.status} (run {newest.run_id})"
+                state = "has not run" if newest is None else _state(newest)
                 return f"it comes after '{name}', which {state}; run that first, or use --with-dependencies"
         return None
 
@@ -128,6 +147,7 @@ class _Running:
         """Every task of the load that ends is an occasion to stop."""
         if threading.current_thread() is self.thread:
             self._require_time()
+        self.following.report(found)
         if self.options.progress is not None:
             self.options.progress(found)
 
@@ -166,7 +186,7 @@ class _Running:
             max_errors=self.pipeline.max_errors,
             rejects=self.options.rejects,
             dry_run=self.options.dry_run,
-            progress=self._progress if self.pipeline.timeout is not None else self.options.progress,
+            progress=self._progress,
             spark=self.options.spark,
             resume=resume,
             message=f"pipeline {self.pipeline.name}, run {self.run_id}",
@@ -200,6 +220,7 @@ class _Running:
         assert self.branch is not None
         if not self.pipeline.gates:
             return run
+        self.following.step("gates")
         view = self.graph.branch(self.branch).view()
         counts = done.total_entities, sum(done.rejected.values())
         found = {gate: measured(gate, view, *counts, self.now) for gate in self.pipeline.gates}
@@ -214,6 +235,7 @@ class _Running:
         assert self.branch is not None
         if run.status == "rejected":
             return run
+        self.following.step("checks")
         found: dict[str, int] = {}
         here = self.graph.branch(self.branch)
         for path in self.pipeline.checks:
@@ -229,6 +251,7 @@ class _Running:
     def _merge(self, run: Run) -> Run:
         assert self.branch is not None
         assert self.pipeline.merge_into is not None
+        self.following.step("merge")
         try:
             into = self.pipeline.merge_into
             said = f"pipeline {self.pipeline.name}, run {self.run_id}: merge {self.branch} into {into}"
@@ -246,7 +269,7 @@ class _Running:
             run_id=self.run_id,
             pipeline=self.pipeline.name,
             status=status,
-            started_at=self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            started_at=instant(self.now),
             duration_ms=self._taken(),
             actor_id=self.graph.actor,
             digest=self.digest,
@@ -254,6 +277,10 @@ class _Running:
             attempts=self.attempts,
             **more,
         )
+
+    def _keep_progress(self, found: Mapping[str, Any] | None) -> None:
+        run = self._record("running", branch=self.branch, progress=found, updated_at=instant(datetime.now(UTC)))
+        keep(self.graph, run)
 
     def _kept(self, run: Run) -> Run:
         run = replace(run, duration_ms=self._taken(), attempts=self.attempts)
@@ -280,6 +307,10 @@ class _Running:
 
     def _taken(self) -> int:
         return int((time.monotonic() - self.begin) * 1_000)
+
+
+def _state(run: Run) -> str:
+    return f"{'is running' if run.status == 'running' else f'ended as {run.status}'} (run {run.run_id})"
 
 
 def _counts(done: LoadResult) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,13 @@ from omnigraph.pipeline.runs.declared import Pipeline
 RUNS_DIR = "__pipelines"
 _CHUNK = 8 << 20
 
-Status = Literal["merged", "loaded", "review", "rejected", "conflict", "failed", "waiting", "unchanged", "dry_run"]
+# A run says this often that it is alive; one that has not for this long is taken for dead.
+ALIVE_SECONDS = 10.0
+_LOST = timedelta(seconds=6 * ALIVE_SECONDS)
+
+Status = Literal[
+    "running", "merged", "loaded", "review", "rejected", "conflict", "failed", "waiting", "unchanged", "dry_run", "lost"
+]
 # A run that ended like this has taken its input in; the same input is not taken in again.
 DONE: frozenset[str] = frozenset({"merged", "loaded", "review"})
 
@@ -37,7 +44,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a pipeline, as it is kept."""
+    """One run of a pipeline, as it is kept; `progress` and `updated_at` are those of a run that goes on."""
 
     run_id: str
     pipeline: str
@@ -58,11 +65,13 @@ class Run:
     message: str | None = None
     attempts: int = 1
     gates: Mapping[str, float] = field(default_factory=dict)
+    progress: Mapping[str, Any] | None = None
+    updated_at: str | None = None
 
     @property
     def ok(self) -> bool:
         """Whether nothing is left to be looked into."""
-        return self.status not in ("rejected", "conflict", "failed", "waiting")
+        return self.status not in ("rejected", "conflict", "failed", "waiting", "lost")
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -74,13 +83,31 @@ def keep(graph: Graph, run: Run) -> None:
     access(graph).store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(run.to_json()))
 
 
-def history(graph: Graph, pipeline: str) -> list[Run]:
-    """The runs of a pipeline, newest first."""
-    place = f"{RUNS_DIR}/{pipeline}"
+def history(graph: Graph, pipeline: str | None = None, limit: int | None = None) -> list[Run]:
+    """The runs of a pipeline, or of all, newest first; one that goes on is among them, with how far it is."""
     objects = access(graph).store.objects
-    names = sorted((name for name in objects.list_dir(place) if name.endswith(".json")), reverse=True)
-    found = ((name, objects.read_if_exists(f"{place}/{name}")) for name in names)
-    return [_run(f"{place}/{name}", text) for name, text in found if text is not None]
+    paths = objects.list_tree(RUNS_DIR if pipeline is None else f"{RUNS_DIR}/{pipeline}")
+    newest = sorted((path for path in paths if path.endswith(".json")), key=_run_id, reverse=True)[:limit]
+    found = ((path, objects.read_if_exists(path)) for path in newest)
+    return [_alive(_run(path, text)) for path, text in found if text is not None]
+
+
+def instant(moment: datetime) -> str:
+    """A moment as records write it."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _run_id(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _alive(run: Run) -> Run:
+    """A run that says it goes on, but has not said so for long, is lost: its process has died."""
+    if run.status != "running" or run.updated_at is None:
+        return run
+    if datetime.now(UTC) - datetime.fromisoformat(run.updated_at) < _LOST:
+        return run
+    return replace(run, status="lost", message=f"its process has not reported since {run.updated_at}")
 
 
 def previous(graph: Graph, pipeline: str, digest: str | None) -> Run | None:

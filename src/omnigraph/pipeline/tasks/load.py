@@ -192,7 +192,9 @@ class _Load:
         self.staging.write_rejects()
         require_reachable(self.staging.referred)
         failpoints.hit("load.post_checks")
-        arranged = arrange(self._job(view), matched, self.tasks, self.request.progress)
+        job = self._job(view)
+        share = check_rows(job.parts, self.tasks, self.tuning)
+        arranged = arrange(job, matched, self.tasks, self.request.progress, share)
         tables = tuple(TableWrite(key, (self._step(view, mine),)) for key, mine in arranged.items())
         return WriteSet(
             writer_kind="Load",
@@ -310,7 +312,8 @@ class _Load:
         if self.request.mode == "overwrite":
             return OverwriteParts(stored_schema(table_types(view.catalog)[mine.table_key]), mine.fresh, rows)
         if mine.replacing:
-            return ReplaceParts(mine.replacing, mine.fresh, rows)
+            version = view.table(table_types(view.catalog)[mine.table_key]).version
+            return ReplaceParts(mine.replacing, mine.fresh, rows, mine.places, version)
         return AppendParts(mine.fresh, rows)
 
 

@@ -1,7 +1,10 @@
-"""The component schemas of uploaded files: what is kept, what they suggest, and loads of them."""
+"""The component schemas of uploaded files: what is kept, what they suggest, and loads of them; and of pipeline runs."""
 
 from __future__ import annotations
 
+from typing import get_args
+
+from omnigraph.pipeline.runs.records import Status
 from omnigraph.server.openapi.answers import LOADED
 from omnigraph.server.openapi.shapes import (
     ANY_OBJECT,
@@ -20,7 +23,43 @@ from omnigraph.server.openapi.shapes import (
 _NULL_TEXT = or_null(TEXT)
 _COUNTS: Shape = {"type": "object", "additionalProperties": COUNT}
 
+_SHARES: Shape = {"type": "object", "additionalProperties": {"type": "number"}}
+
 UPLOADING: dict[str, Shape] = {
+    "PipelineInputOutput": record("A thing that a run read.", source=TEXT, name=TEXT, bytes=U64, digest=_NULL_TEXT),
+    "PipelineProgressOutput": record(
+        "How far a run is: `done` of `total` tasks of a stage.",
+        stage=TEXT,
+        done=COUNT,
+        total=COUNT,
+        rows=U64,
+        bytes=U64,
+    ),
+    "PipelineRunOutput": record(
+        "A run of a pipeline; `progress` is null once it has ended, and `lost` is one whose process has died.",
+        run_id=TEXT,
+        pipeline=TEXT,
+        status=one_of(*get_args(Status)),
+        started_at={"type": "string", "format": "date-time"},
+        duration_ms=U64,
+        actor_id=_NULL_TEXT,
+        digest=_NULL_TEXT,
+        inputs=listed(ref("PipelineInputOutput")),
+        branch=_NULL_TEXT,
+        merged_into=_NULL_TEXT,
+        commit_id=_NULL_TEXT,
+        runner=_NULL_TEXT,
+        nodes=_COUNTS,
+        edges=_COUNTS,
+        rejected=_COUNTS,
+        checks=_COUNTS,
+        message=_NULL_TEXT,
+        attempts=COUNT,
+        gates=_SHARES,
+        progress=or_null(ref("PipelineProgressOutput")),
+        updated_at=_NULL_TEXT,
+    ),
+    "PipelineRunListOutput": record("The newest runs first.", runs=listed(ref("PipelineRunOutput"))),
     "UploadOutput": record(
         "A file that was uploaded; it is removed when it was not used until then.",
         name=TEXT,

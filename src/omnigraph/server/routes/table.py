@@ -22,6 +22,7 @@ from omnigraph.server.routes import (
     loads,
     maintenance,
     permissions,
+    pipelines,
     reads,
     replays,
     tags,
@@ -98,5 +99,6 @@ ROUTES = (
     _nested("POST", "/maintenance/indexes", "ensureIndices", maintenance.ensure_indices),
     _nested("POST", "/maintenance/cleanup", "cleanup", maintenance.cleanup),
     _nested("POST", "/maintenance/repair", "repair", maintenance.repair),
+    _nested("GET", "/pipelines/runs", "listPipelineRuns", pipelines.runs),
     _nested("POST", "/mcp", "agent", agents.serve_agent),
 )

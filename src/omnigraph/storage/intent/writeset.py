@@ -106,12 +106,15 @@ class AppendParts:
 class ReplaceParts:
     """Put scratch parts in the place of rows with the same ids, and add others; all of it makes one version.
 
-    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct.
+    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct. `places` are
+    parts with the row ids and addresses that the rows of `replacing` have in one version of the table.
     """
 
     replacing: tuple[str, ...]
     fresh: tuple[str, ...]
     row_count: int
+    places: tuple[str, ...]
+    version: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ second name inside the table (a hard link, or a copy on the server side) and des
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -40,9 +40,9 @@ def open_part(root: Root, location: str) -> TableHandle:
     return tables.open_table(root.table(location), 1)
 
 
-def ids_of(root: Root, locations: Iterable[str]) -> pa.Table:
-    """The ids in some parts, in the order of their rows."""
-    return pa.concat_tables(open_part(root, location).scan(["id"]) for location in locations)
+def joined(root: Root, locations: Iterable[str], columns: Sequence[str] | None = None) -> pa.Table:
+    """The rows of some parts, in their order."""
+    return pa.concat_tables(open_part(root, location).scan(columns) for location in locations)
 
 
 def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True) -> list[str]:

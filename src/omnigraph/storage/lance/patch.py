@@ -8,7 +8,7 @@ the cost follows the change.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _FOUND = [_ROW_ID, _ADDRESS, _CREATED]
 _NO_IDS = pa.array([], pa.utf8())
 _NOWHERE = pa.table({"id": _NO_IDS, **dict.fromkeys(_FOUND, pa.array([], pa.uint64()))})
 _OFFSET_BITS = 32
+_CHUNK_ROWS = 4 << 20
+_RUN_ROWS = 8  # ranges take less than an array when they are this long on average
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
 
@@ -52,6 +54,19 @@ class Places:
         self._addresses = found[_ADDRESS].to_numpy()
         self._created = found[_CREATED].to_numpy()
 
+    @classmethod
+    def given(cls, base: TableHandle, found: pa.Table) -> Places:
+        """Places that workers have looked up in this version (`place_of_ids`); ids and dates stay with them."""
+        places = cls(base, None)
+        places.row_ids = found["row_id"].to_numpy()
+        places._addresses = found["address"].to_numpy()
+        return places
+
+    @property
+    def count(self) -> int:
+        """How many rows were found."""
+        return len(self.row_ids)
+
     def on(self, base: TableHandle) -> Places:
         """The same rows in another version of the table; StorageError(kind=Precondition) when one is gone or another.
 
@@ -68,7 +83,7 @@ class Places:
 
     def complete(self, rows: pa.Table) -> Places:
         """Itself, when each of the rows has a place; StorageError(kind=Precondition) otherwise."""
-        if missing := rows.num_rows - len(self.ids):
+        if missing := rows.num_rows - self.count:
             told = f"{self.base.address.uri}: {missing} of {rows.num_rows} rows to update are absent"
             raise StorageError(told, kind="Precondition")
         return self
@@ -104,6 +119,36 @@ class Places:
         return shrunk, emptied
 
 
+def place_of_ids(base: TableHandle, ids: pa.Array) -> pa.Table:
+    """`row_id` and `address` of each of these distinct ids, in their order; null where the table does not have it."""
+    if len(ids) <= ID_CHUNK:
+        chunks: Iterable[pa.Table] = [base.take_ids(ids, ["id", _ROW_ID, _ADDRESS])]
+    else:
+        chunks = _chunks(base, ["id", _ROW_ID, _ADDRESS])
+    known = np.zeros(len(ids), np.bool_)
+    row_ids, addresses = np.zeros(len(ids), np.uint64), np.zeros(len(ids), np.uint64)
+    for chunk in chunks:
+        at = pc.index_in(chunk["id"], value_set=ids).combine_chunks()
+        found = at.is_valid()
+        wanted = at.drop_null().to_numpy()
+        known[wanted] = True
+        row_ids[wanted] = chunk[_ROW_ID].filter(found).to_numpy()
+        addresses[wanted] = chunk[_ADDRESS].filter(found).to_numpy()
+    return pa.table({"row_id": pa.array(row_ids, mask=~known), "address": pa.array(addresses, mask=~known)})
+
+
+def _chunks(base: TableHandle, columns: list[str]) -> Iterator[pa.Table]:
+    """The rows of a table in long chunks: a look-up builds a table of the wanted values for each."""
+    held: list[pa.RecordBatch] = []
+    for batch in base.batches(columns):
+        held.append(batch)
+        if sum(map(len, held)) >= _CHUNK_ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
+
+
 def _addressed(base: TableHandle, known: pa.Table) -> pa.Table | None:
     """Where rows of known row ids are; None when some are not there, or are too many to be asked for one by one.
 
@@ -133,7 +178,13 @@ def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:
 
 
 def _sequence(row_ids: np.ndarray) -> bytes:
-    """A RowIdSequence message of one segment: an array of 32-bit offsets from the smallest id, or of 64-bit ids."""
+    """A RowIdSequence message: ranges, where rows come in the order of those that they replace, or else one segment,
+    an array of 32-bit offsets from the smallest id, or of 64-bit ids."""
+    starts = np.flatnonzero(np.diff(row_ids, prepend=row_ids[:1]) != 1)
+    if len(starts) <= len(row_ids) // _RUN_ROWS:
+        ends = [*row_ids[starts[1:] - 1].tolist(), int(row_ids[-1])]
+        ranges = zip(row_ids[starts].tolist(), ends, strict=True)
+        return b"".join(_field(1, _field(1, _field(1, low) + _field(2, high + 1))) for low, high in ranges)
     low = int(row_ids.min())
     if int(row_ids.max()) - low < 1 << 32:
         offsets = (row_ids - np.uint64(low)).astype("<u4").tobytes()

@@ -30,7 +30,7 @@ class Draft:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit: no row to write and none that could be removed."""
-        return not self.fragments and (self.places is None or not len(self.places.ids))
+        return not self.fragments and (self.places is None or not self.places.count)
 
 
 @dataclass(slots=True)

@@ -189,7 +189,7 @@ def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | Non
 
     The caller has proved the ids of all other rows unique and absent from base.
     """
-    return stage_change(base, fragments, over, 0 if over is None else len(over.ids))
+    return stage_change(base, fragments, over, 0 if over is None else over.count)
 
 
 def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
@@ -199,7 +199,7 @@ def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | Non
         created = parse_fragments(texts)
         shrunk, emptied = ([], []) if over is None else over.withdrawn()
         known = in_descriptions(texts) | deletions_of(base.address, shrunk)
-    counts = row_total(created) - replaced, replaced, 0 if over is None else len(over.ids) - replaced
+    counts = row_total(created) - replaced, replaced, 0 if over is None else over.count - replaced
     transaction = change_rows(base, shrunk, emptied, created)
     return Staged(base.address, base.version, transaction, base.dataset, *counts, checksums=known)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,8 +46,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return tables.stage_overwrite(base, schema, pa.RecordBatchReader.from_batches(schema, batches()))
         case AppendParts(locations):
             return tables.stage_append(base, parts.adopt(base, locations))
-        case ReplaceParts(replacing, fresh):
-            return _stage_replacement(base, replacing, fresh)
+        case ReplaceParts():
+            return _stage_replacement(base, step)
         case OverwriteParts(schema, locations):
             return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
         case RestorePin():
@@ -121,9 +119,15 @@ def _draft_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Draft:
         raise KeyConflict(table_key, error.entity_id) from error
 
 
-def _stage_replacement(base: TableHandle, replacing: Sequence[str], fresh: Sequence[str]) -> Staged:
-    """Only ids come here: the rows stay in the files that workers have written."""
-    ids = parts.ids_of(base.address.root, replacing)
-    places = Places(base, ids).complete(ids)
-    successors = numbered(parts.adopt(base, replacing), places.replaced_first(ids)[1])
-    return tables.stage_append(base, [*successors, *parts.adopt(base, fresh)], places)
+def _stage_replacement(base: TableHandle, step: ReplaceParts) -> Staged:
+    """Numbers of rows come here, not the rows, and not their ids unless the table has another version by now."""
+    root, replacing = base.address.root, step.replacing
+    if base.version == step.version:
+        places = Places.given(base, parts.joined(root, step.places))
+        row_ids = places.row_ids
+    else:
+        ids = parts.joined(root, replacing, ["id"])
+        places = Places(base, ids).complete(ids)
+        row_ids = places.replaced_first(ids)[1]
+    successors = numbered(parts.adopt(base, replacing), row_ids)
+    return tables.stage_append(base, [*successors, *parts.adopt(base, step.fresh)], places)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, StorageError, ValueViolation
+from omnigraph.pipeline.runs import following
 from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
 from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
-from omnigraph.pipeline.runs.records import history
+from omnigraph.pipeline.runs.records import history, keep
 from omnigraph.pipeline.runs.schedules import airflow, crontab
+from omnigraph.pipeline.tasks.jobs import Progress
 from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash.processes import children
@@ -110,6 +114,43 @@ def test_a_run_without_input_files_is_on_record(place: Path, graph: og.Graph) ->
     kept = history(graph, "nightly")
     assert [each.status for each in kept] == ["failed"]
     assert "people.csv" in (kept[0].message or "")
+
+
+def test_a_run_is_on_record_while_it_goes_on_and_lost_when_it_says_nothing_more(place: Path, graph: og.Graph) -> None:
+    seen: list[Any] = []
+    pipeline = declared(place, on_error="skip")
+    done = run(pipeline, graph, progress=lambda _: seen.append(history(graph, "nightly")[0]))
+    assert (seen[0].status, seen[0].run_id, seen[0].branch) == ("running", done.run_id, None)
+    assert (done.status, history(graph)) == ("merged", [done])
+    keep(graph, replace(seen[0], run_id=done.run_id + "1", updated_at="2026-01-02T12:00:00.000Z"))
+    newest, older = history(graph)
+    assert (newest.status, newest.ok, older) == ("lost", False, done)
+    assert "has not reported since 2026-01-02T12:00:00" in (newest.message or "")
+    assert history(graph, "nightly", 1) == [newest]
+    waiting = run(replace(pipeline, name="later", after=("nightly",)), graph)
+    assert "ended as lost" in (waiting.message or "")
+
+
+def test_progress_is_written_from_time_to_time_and_not_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "_WRITE_SECONDS", 0.001)
+    told: list[Any] = []
+    arrived = threading.Event()
+
+    def write(found: Any) -> None:
+        told.append(found)
+        if found is not None:
+            arrived.set()
+            raise StorageError("the store is away", kind="Transient")
+
+    shown = following.Following(write)
+    with shown.shown():
+        shown.report(Progress("stage", 1, 2))
+        assert arrived.wait(60)
+    count = len(told)
+    shown.step("merge")
+    assert told[0] is None
+    assert told[1] == {"stage": "stage", "done": 1, "total": 2, "rows": 0, "bytes": 0}
+    assert len(told) == count
 
 
 def test_a_load_that_fails_for_no_fault_of_the_data_is_tried_again(place: Path, graph: og.Graph) -> None:

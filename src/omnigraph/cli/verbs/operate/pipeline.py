@@ -94,13 +94,13 @@ def show_history(call: Call) -> None:
     if wanted is not None and wanted not in found:
         raise NotFound(f"there is no pipeline '{wanted}' (declared: {', '.join(found) or 'none'})")
     runs: list[Run] = []
+    limit = call.number("--limit")
     for each in found.values():
         if wanted in (None, each.name):
             with og.open(_uri(each, uris), read_only=True) as graph:
-                runs += history(graph, each.name)
+                runs += history(graph, each.name, limit)
     runs.sort(key=lambda each: each.run_id, reverse=True)
-    limit = call.number("--limit")
-    runs = runs if limit is None else runs[:limit]
+    runs = runs[:limit]
     if call.json:
         output.document({"runs": [each.to_json() for each in runs]})
         return
@@ -157,7 +157,9 @@ def _described(pipeline: Pipeline) -> dict[str, object]:
 def _line(run: Run) -> str:
     entities = sum(run.nodes.values()) + sum(run.edges.values())
     parts = [f"{run.pipeline} {run.status}"]
-    if run.status not in ("unchanged", "failed", "waiting"):
+    if run.progress is not None:
+        parts.append("{stage} {done}/{total}".format(**run.progress))
+    if run.status not in ("unchanged", "failed", "waiting", "running", "lost"):
         parts.append(output.counted(entities, "entity"))
     if run.rejected:
         parts.append(f"{sum(run.rejected.values())} refused")
