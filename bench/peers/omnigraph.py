@@ -98,7 +98,8 @@ class OmniGraph(Engine):
         graph.load(works, edge="WorksAt", runner="inline")
         knows = pq.read_table(data / "knows.parquet", columns=["from", "to", "since", "weight"])
         graph.load(knows, edge="Knows", runner="inline")
-        graph.ensure_indices()
+        # Large loads leave their indexes and topologies built. `ensure_indices` would add Lance's full-text index of
+        # keys, for other readers of the tables: no query here uses it.
         graph.close()
         self._prepare(data)
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
 from omnigraph.storage.lance.blob_cells import BLOB_CELL, stored_cells
-from omnigraph.storage.lance.columns import blob_field, key_field
+from omnigraph.storage.lance.columns import blob_field, key_field, packed
 
 PROPERTY_ID = "omnigraph.stable_property_id"
 TableType: TypeAlias = NodeType | EdgeType
@@ -38,7 +38,8 @@ _SCALARS: dict[str, pa.DataType] = {
 
 def stored_schema(info: TableType) -> pa.Schema:
     """The schema of a type's dataset: id, endpoints, then properties by name."""
-    return pa.schema([*_structural(info), *(_stored_field(info, name) for name in property_names(info))])
+    ids = map(packed, _structural(info)) if isinstance(info, EdgeType) else _structural(info)
+    return pa.schema([*ids, *(_stored_field(info, name) for name in property_names(info))])
 
 
 def row_schema(info: TableType) -> pa.Schema:

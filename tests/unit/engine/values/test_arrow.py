@@ -51,10 +51,18 @@ def test_each_scalar_has_its_stored_type() -> None:
 def test_the_id_is_the_primary_key_and_properties_carry_their_stable_ids() -> None:
     info = CATALOG.edges["E"]
     schema = stored_schema(info)
-    assert schema.field("id").metadata == {k.encode(): v.encode() for k, v in PRIMARY_KEY.items()}
+    assert schema.field("id").metadata.items() >= {k.encode(): v.encode() for k, v in PRIMARY_KEY.items()}.items()
     for name in info.properties:
         assert schema.field(name).metadata[b"omnigraph.stable_property_id"] == str(info.property_ids[name]).encode()
         assert info.property_ids[name] > 0
+
+
+def test_ids_of_edges_and_their_ends_are_stored_compressed_and_nothing_else_is() -> None:
+    edge, key = CATALOG.edges["E"], b"lance-encoding:compression"
+    stored = stored_schema(edge)
+    assert [field.name for field in stored if key in (field.metadata or {})] == ["id", "src", "dst"]
+    shown = (*row_schema(edge), *stored_schema(CATALOG.nodes["N"]))
+    assert not any(key in (field.metadata or {}) for field in shown)  # what is exported says nothing about Lance
 
 
 def test_blobs_are_cells_in_rows_and_lance_blobs_in_storage() -> None:

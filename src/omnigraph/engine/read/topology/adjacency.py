@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ class Adjacency:
 
     A row id finds its list by subtraction (`keys` is None) or, when row ids are spread thin, by a search in `keys`.
     """
+
+    in_one_piece: ClassVar[bool] = True  # entries are numbered as they lie
 
     def __init__(self, offsets: Rows, neighbours: npt.NDArray[Any], edges: npt.NDArray[Any], keys: Rows | int) -> None:
         self._offsets = offsets
@@ -85,7 +87,7 @@ class Adjacency:
 
     def _is_everything(self, rows: Rows, counts: Rows) -> bool:
         """Whether the entries of these rows are all entries, as they lie."""
-        if len(rows) < _MANY_ROWS or type(self) is not Adjacency or int(counts.sum()) != len(self._neighbours):
+        if len(rows) < _MANY_ROWS or not self.in_one_piece or int(counts.sum()) != len(self._neighbours):
             return False
         return bool((rows[1:] > rows[:-1]).all())
 
@@ -95,7 +97,7 @@ class Adjacency:
 
     def around(self, row: int) -> Rows:
         """The neighbours of one node, in ascending order."""
-        if type(self) is not Adjacency or not isinstance(self._keys, int):
+        if not self.in_one_piece or not isinstance(self._keys, int):
             return self.reached(np.array([row]))
         slot = row - self._keys
         if not 0 <= slot < len(self._offsets) - 1:
@@ -189,6 +191,10 @@ class Adjacency:
             found[tests] = marks[slot[tests] + targets[tests]]
             marks[marked] = False
         return found
+
+    def places(self, rows: Rows, targets: Rows) -> Rows:
+        """The first entry from each of `rows` to the target beside it, which is one of its neighbours."""
+        return self._search(*self.bounds(rows), targets, after=False)
 
     def edges_between(self, rows: Rows, targets: Rows) -> tuple[Rows, Rows]:
         """(position, edge) of every edge from each of `rows` to the target beside it."""

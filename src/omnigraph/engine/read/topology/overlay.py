@@ -18,6 +18,8 @@ class Overlay(Adjacency):
     Entries of the patch are numbered after those of the base, so that a range of numbers never crosses between them.
     """
 
+    in_one_piece = False
+
     def __init__(self, base: Adjacency, changed: Rows, patch: Adjacency) -> None:
         self.base = base
         self.changed = changed

@@ -106,7 +106,7 @@ class Topology:
             return dict(self._lists)
 
     def _kept(self, direction: str) -> Adjacency | None:
-        return None if self._place is None else load_lists(self._place, direction)
+        return None if self._place is None else load_lists(self._place, direction, self._lists["out"])
 
     def _derived(self, direction: str) -> Adjacency:
         triples = (self.out.owners, self.out.neighbours.astype(np.int64), self.out.edges.astype(np.int64))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from omnigraph.engine.read.columns.arrays import spread
 from omnigraph.engine.read.topology import adjacency as adjacency_module
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.against import Against
 from omnigraph.engine.read.topology.sorting import sort_entries
 
 Triple = tuple[int, int, int]
@@ -55,6 +56,22 @@ def test_the_simple_form_names_each_neighbour_once(found: list[Triple]) -> None:
         (place, far) for place, row in enumerate(rows.tolist()) for far in sorted(t for s, t in pairs if s == row)
     ]
     assert list(zip(at.tolist(), neighbours.tolist(), strict=True)) == expected
+
+
+@given(triples(), st.sampled_from([1, 1_000]))
+def test_edges_that_are_looked_up_along_the_edges_are_those_that_were_stored(found: list[Triple], often: int) -> None:
+    """One entry is searched for; asked for often enough, all are worked out."""
+    simple = [*{(source, target): (source, target, edge) for source, target, edge in found}.values()]
+    simple = [(s, t, e) for s, t, e in simple if t < 1 << 32]
+    along, stored = lists_of(simple), lists_of([(target, source, edge) for source, target, edge in simple])
+    assert Against.suits(stored)
+    lists = Against(stored.offsets, stored.neighbours, stored.keys, along).knowing(stored.facts)
+    for entry in range(len(stored)) if often == 1 else [*range(len(stored))] * 40:
+        assert lists.edges_at(np.array([entry])).tolist() == stored.edges_at(np.array([entry])).tolist()
+    assert lists.edges.tolist() == stored.edges.tolist()
+    rows = asked()
+    assert [each.tolist() for each in lists.expand(rows)] == [each.tolist() for each in stored.expand(rows)]
+    assert not Against.suits(lists_of([(1, 2, 0), (1, 2, 1)]))
 
 
 def test_many_tests_of_numbers_with_wide_gaps_mark_nothing() -> None:
