@@ -37,7 +37,7 @@ from omnigraph.compiler.ir.plan import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
-from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan
+from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan, count_unlinked
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
 from omnigraph.engine.read.match.intersect import closes, expand_closing, linked_rows
@@ -122,6 +122,9 @@ def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, 
                 frame = _closed(run, frame, stage, closed, counts=counts)
                 step.rows = frame.count
             continue
+        if counts and following is not None and (rest := _unlinked(run, frame, stage, following)) is not None:
+            closed, frame = following, rest
+            continue
         with run.profile.measure(stage.op) as step:
             forgets = not (stage.live >= stage.binds and stage.live >= frame.bound.keys())
             if counts:
@@ -133,6 +136,20 @@ def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, 
                 frame = frame.unique()
             step.rows = frame.length
     return frame
+
+
+def _unlinked(run: Run, frame: Frame, stage: Stage, following: Stage) -> Frame | None:
+    """A hop and a `not` about its target in one step, where rows are only counted from then on."""
+    if not isinstance(stage.op, Expand) or not isinstance(following.op, AntiJoin) or following.live:
+        return None
+    if frame.count >= MANY:
+        return None
+    with run.profile.measure(stage.op) as step:
+        found = count_unlinked(run, present(frame, (stage.op.source,)), stage.op, following.op)
+        if found is None:
+            return None
+        step.rows, rest = found
+        return rest
 
 
 def _closed(run: Run, frame: Frame, stage: Stage, test: Stage, *, counts: bool) -> Frame:

@@ -56,6 +56,9 @@ _COUNTED = (
     "match { $a walks $b $b walks $c $c walks $a } return { $b.k as k, count($a) as n }",
     "match { $a walks $b $b walks $c $a walks $c } return { $a.k as a, $b.k as b, $c.k as c }",
     "match { $a walks $b $b walks $c not { $a walks $c } } return { count(*) as n }",
+    "match { $a walks $b $b walks $c not { $c walks $a } } return { count(*) as n }",
+    "match { $a walks $b $a meets $c not { $c meets $b } } return { count(*) as n, sum(3) as t }",
+    "match { $a walks $b $b walks $c not { $a walks $c } } return { $c.s as s, count(*) as n }",
     "match { $a walks $b $b.n > 0 optional { $b meets $c } } return { $b.k as k, count($c) as c, count(*) as n }",
     "match { $a $e:walks $b } return { count($e) as n }",
     "match { $a $e:walks $b } return { avg($e.w) as w, max($e.w) as x }",
@@ -72,6 +75,7 @@ _COUNTED = (
     "match { $a: Ant $b: Bee } return { count(*) as n, sum($a.m) as m }",
     "match { $a: Ant } return { $a.d as d, min($a.at) as l, max($a.at) as h, max($a.m) as m, min($a.d) as e }",
     "match { $a: Ant } return { $a.s as s, $a.b as b, count(*) as n }",
+    "match { $a: Ant } return { $a.s as s, min($a.n) as l, max($a.n) as h, avg($a.n) as m, sum($a.m) as t, avg($a.m) as k }",
 )
 
 
@@ -107,6 +111,8 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
         patch.dict(os.environ, {"OMNIGRAPH_TRAVERSAL_MODE": mode}),
         patch(f"{read}.columns.entities.SMALL_TABLE", small),
         patch(f"{read}.frames.frame._FEW_ROWS", few),
+        patch(f"{read}.shape.tally._FEWEST_ROWS", few),
+        patch(f"{read}.shape.tally._MOST_COUNTERS", 1 << 16),
         patch(f"{read}.topology.adjacency._MANY_TESTS", max(few, 1)),
         patch(f"{read}.topology.adjacency._TESTS_PER_BLOCK", 0),
         patch(f"{read}.topology.adjacency._MARKS", 32),

@@ -112,6 +112,11 @@ class Entities:
         assert held is not None
         return held.take(rows)
 
+    def whole_values(self, name: str, rows: Rows) -> pa.Array | None:
+        """The values of these rows if they are all rows and the column is in memory; nothing is looked at or copied."""
+        held = self._hot(name)
+        return held.values if held is not None and held.index.is_array(rows) else None
+
     def load(self, names: Iterable[str], rows: Rows) -> None:
         """Read the columns for these rows, together, unless they are in memory."""
         missing = [name for name in dict.fromkeys(names) if self._holder(name, rows) is None]
@@ -198,10 +203,15 @@ class Entities:
     def _hold(self, names: list[str], table: pa.Table) -> Rows:
         self.count_read(table)
         rows, table = ascending(table)
-        index = RowIndex(rows)
+        index = self._index(rows)
         for name in names:
             self._held.setdefault(name, []).append(Held(index, self._column(name, table, len(rows))))
-        return rows
+        return index.rows
+
+    def _index(self, rows: Rows) -> RowIndex:
+        """The index of these rows; that of all rows is one object for every column, so that equality is seen at once."""
+        known = self._hot(ROW_ID) if len(rows) == self.row_count else None
+        return known.index if known is not None and known.index.equals(rows) else RowIndex(rows)
 
     def _column(self, name: str, table: pa.Table, length: int) -> pa.Array:
         """A column under its current name and type; null where it did not exist yet."""

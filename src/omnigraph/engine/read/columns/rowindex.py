@@ -43,15 +43,19 @@ class RowIndex:
         present: Mask = self.rows[place] == rows
         return present
 
+    def is_array(self, rows: Rows) -> bool:
+        """Whether these are all of them because it is the same array."""
+        return rows is self.rows
+
     def covers(self, rows: Rows) -> bool:
         """Whether every one of the rows is present."""
-        if not len(rows):
+        if not len(rows) or self.is_array(rows):
             return True
         if self._consecutive:
             if len(rows) == 1:
                 return self._first <= int(rows[0]) <= self._last
             return bool(rows.min() >= self._first and rows.max() <= self._last)
-        return rows is self.rows or bool(self.contains(rows).all())
+        return bool(self.contains(rows).all())
 
     def place(self, row: int) -> int | None:
         """The position of one row; None when it is not present."""
@@ -97,6 +101,9 @@ class RowSpan(RowIndex):
 
     def __len__(self) -> int:
         return self._last + 1 - self._first
+
+    def is_array(self, rows: Rows) -> bool:
+        return False  # there is no array
 
     def equals(self, rows: Rows) -> bool:
         return len(rows) == len(self) and np.array_equal(rows, self.rows)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from omnigraph.compiler.ir.ops import Expand, NodeScan
+from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, NodeScan
 from omnigraph.engine.read.columns.arrays import Rows, countable
 from omnigraph.engine.read.columns.rowindex import added, distinct, fold
 from omnigraph.engine.read.frames.frame import START, Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import is_union
 from omnigraph.engine.read.match.expand import linked_lists, neighbours
+from omnigraph.engine.read.match.intersect import closes, expand_closing
 from omnigraph.engine.read.match.joins import join_counts
 from omnigraph.engine.read.match.scan import matching_nodes
 
@@ -46,6 +47,22 @@ def count_expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Fr
     times = _start_times(frame, starts, place)
     countable(times, degrees)
     return _reached(op, *lists.counted(starts, None if bool((times == 1).all()) else times))
+
+
+def count_unlinked(run: Run, frame: Frame, hop: Expand, op: AntiJoin) -> tuple[int, Frame] | None:
+    """How many rows a hop yields, and those that a `not { … }` leaves of them, where only their number is needed.
+
+    All rows are counted; those whose ends are linked, few in most graphs, are found by the smaller of two neighbour
+    lists and taken off. None where the `not` looks for more than one edge.
+    """
+    match op.ops:
+        case (ExpandTest() as test,) if closes(frame, hop, test):
+            every = count_expand(run, frame, hop, frozenset())
+            if every is None:
+                return None
+            left = every.count - expand_closing(run, frame, hop, test, frozenset()).count
+            return every.count, Frame(1).repeated(np.array([left]))
+    return None
 
 
 def count_scan(run: Run, frame: Frame, op: NodeScan, live: frozenset[str]) -> Frame | None:

@@ -22,12 +22,15 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.shape.project import output_columns
+from omnigraph.engine.read.shape.tally import Tally, exact_sum, integers
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.flags import present
 from omnigraph.engine.values.sums import group_sizes, group_sums
 
 Numbers = npt.NDArray[Any]
 Fold = Callable[[pa.Array, Rows, int], pa.Array]
+Tallies = dict[ir.Expr, tuple[pa.DataType, Tally | None]]
+_TALLIED = frozenset({"min", "max", "sum", "avg"})
 
 _MANY = 4  # with one row of so many or more, all rows are looked at
 
@@ -45,20 +48,45 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     else:
         keyed = Frame(count)
     outputs: dict[str, pa.Array] = dict(output_columns(run, keyed, op.keys))
+    tallies: Tallies = {}
     for column in op.columns:
         if isinstance(column.expr, ir.AggregateCall):
             checkpoint()
-            outputs[column.name] = fold(run, frame, column.expr, group, count)
+            found = _from_tally(run, frame, column.expr, (group, count), tallies)
+            outputs[column.name] = fold(run, frame, column.expr, group, count) if found is None else found
     return replace(keyed, outputs={column.name: outputs[column.name] for column in op.columns})
 
 
 def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
     if not op.is_keyed:
-        return np.zeros(frame.length, np.int64), 1
+        return np.broadcast_to(np.int64(0), frame.length), 1
     group, count = frame.codes(op.entities) if frame.length else (np.zeros(0, np.int64), 0)
     for key in op.keys:
         group, count = combine(group, count, *number_expr(run, frame, key.expr))
     return group, count
+
+
+def _from_tally(run: Run, frame: Frame, call: ir.AggregateCall, groups: Numbered, tallies: Tallies) -> pa.Array | None:
+    """An aggregate of integers of a small range, counted once for all aggregates of the same values."""
+    group, count = groups
+    if call.function not in _TALLIED or call.arg is None or call.where is not None or frame.times is not None:
+        return None
+    if isinstance(call.arg, ir.Node) or call.distinct or count < 2:
+        return None
+    if call.arg not in tallies:
+        column = _argument(run, frame, call.arg)
+        numbers = integers(column)
+        tallies[call.arg] = column.type, None if numbers is None else Tally.of(numbers, group, count)
+    kind, tally = tallies[call.arg]
+    if tally is None:
+        return None
+    rows = tally.rows
+    if call.function in ("min", "max"):
+        return pa.array(tally.extremes(largest=call.function == "max"), mask=rows == 0).cast(kind)
+    sums = tally.sums().astype(np.float64)
+    if call.function == "avg":
+        sums /= np.maximum(rows, 1)
+    return pa.array(sums, mask=rows == 0)
 
 
 def fold(run: Run, frame: Frame, call: ir.AggregateCall, group: Rows, count: int) -> pa.Array:
@@ -241,6 +269,8 @@ def _variance(values: pa.Array, group: Rows, count: int) -> pa.Array:
 def _group_sums(numbers: Numbers, group: Rows, count: int, sizes: Rows) -> npt.NDArray[np.float64]:
     if numbers.dtype.kind in "iu" and len(numbers):
         # Integers add up exactly and are rounded once.
+        if count == 1 and (total := exact_sum(numbers)) is not None:
+            return np.array([float(total)])
         largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
         if count == 1 and largest * len(numbers) < 1 << 63:
             return np.array([float(int(numbers.sum(dtype=np.int64)))])

@@ -13,6 +13,7 @@ from omnigraph.compiler.ir.ops import Output, Project
 from omnigraph.compiler.ir.plan import ResultColumn
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import PropType
+from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.pieces import VALUES, pieces
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
@@ -34,8 +35,9 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
     _load(run, frame, outputs)
     held = 0
     for output in outputs:
-        if frame.length <= VALUES:
-            yield output.name, _values(run, frame, output.expr)
+        whole = _whole(run, frame, output.expr)
+        if whole is not None or frame.length <= VALUES:
+            yield output.name, _values(run, frame, output.expr) if whole is None else whole
             continue
         parts: list[pa.Array] = []
         for low, high in pieces(frame.length, VALUES):
@@ -43,6 +45,15 @@ def output_columns(run: Run, frame: Frame, outputs: Iterable[Output]) -> Iterabl
             held += parts[-1].nbytes
             run.budget.admit(1, row_bytes=held)
         yield output.name, pa.concat_arrays(parts)
+
+
+def _whole(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array | None:
+    """A column of all rows of one table that is in memory already."""
+    bound = frame.bound.get(expr.var) if isinstance(expr, ir.Property) else None
+    columns = None if bound is None or not frame.length else run.columns(bound.table_key)
+    if bound is None or not isinstance(expr, ir.Property) or not isinstance(columns, Entities):
+        return None
+    return columns.whole_values(expr.name, bound.rows)
 
 
 def _values(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:

@@ -1,4 +1,4 @@
-"""Neighbour lists against the edges, whose edges are looked up in the lists along them instead of being stored again."""
+"""Neighbour lists against the edges; which edge leads where is looked up in the lists along them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy.typing as npt
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.topology.adjacency import Adjacency
 
-# Once edges were asked for that are so many times fewer than all, all are worked out: a search takes forty times as long
-# as reading one that is there.
+# Once a share of one in so many was asked for, all are worked out: a search takes forty times as long as reading one.
 _WORTH_ALL = 32
 # Beyond so many entries nothing is worked out in memory: such lists are stored with their edges.
 _MOST_ENTRIES = 1 << 25
