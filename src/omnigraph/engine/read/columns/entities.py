@@ -209,7 +209,7 @@ class Entities:
         return index.rows
 
     def _index(self, rows: Rows) -> RowIndex:
-        """The index of these rows; that of all rows is one object for every column, so that equality is seen at once."""
+        """The index of these rows; that of all rows is one object for every column, so that equality shows at once."""
         known = self._hot(ROW_ID) if len(rows) == self.row_count else None
         return known.index if known is not None and known.index.equals(rows) else RowIndex(rows)
 

@@ -43,7 +43,8 @@ class Tally:
     @property
     def rows(self) -> Rows:
         """How many rows each group has."""
-        return self.counts.sum(axis=1)
+        found: Rows = self.counts.sum(axis=1)
+        return found
 
     def sums(self) -> Rows:
         """What the numbers of each group add up to."""
@@ -52,9 +53,8 @@ class Tally:
     def extremes(self, *, largest: bool) -> Rows:
         """The smallest or largest number of each group; of no use where a group is empty."""
         there = self.counts > 0
-        if largest:
-            return self.low + self.counts.shape[1] - 1 - there[:, ::-1].argmax(axis=1)
-        return self.low + there.argmax(axis=1)
+        place: Rows = there[:, ::-1].argmax(axis=1) if largest else there.argmax(axis=1)
+        return self.low + self.counts.shape[1] - 1 - place if largest else self.low + place
 
 
 def exact_sum(numbers: npt.NDArray[np.integer]) -> int | None:
