@@ -22,6 +22,8 @@ def expressions(node: object) -> Iterator[object]:
 
 def rebuild(node: NodeT, change: Callable[[Any], Any]) -> NodeT:
     """The node with `change` applied to each child; the same object when nothing changed."""
+    if type(node) in _LEAVES:
+        return node
     updates: dict[str, Any] = {}
     for name in _names(type(node)):
         value = getattr(node, name)
@@ -44,7 +46,8 @@ def variables(node: object) -> frozenset[str]:
         part = pending.pop()
         if isinstance(part, _READS_A_VARIABLE):
             found.add(part.var)
-        pending.extend(children(part))
+        if type(part) not in _LEAVES:
+            pending.extend(children(part))
     return frozenset(found)
 
 
@@ -72,6 +75,8 @@ _READS_A_VARIABLE = (ir.Property, ir.Node, ir.Nearest, ir.Bm25)
 def children(node: object) -> list[object]:
     """The nodes directly inside a node."""
     found: list[object] = []
+    if type(node) in _LEAVES:
+        return found
     for name in _names(type(node)):
         value = getattr(node, name)
         if type(value) is tuple:
@@ -80,6 +85,9 @@ def children(node: object) -> list[object]:
             found.append(value)
     return found
 
+
+# Nothing inside them is a node; a constant may be a list of very many values.
+_LEAVES = frozenset({ir.Const, ir.Param, ir.Now, ir.Property, ir.Score})
 
 # Types and dates are values, not parts of a tree. Empty for whatever has no parts.
 _FIELDS: dict[type, tuple[str, ...]] = dict.fromkeys((PropType, ir.NodeObject, Date, DateTime), ())

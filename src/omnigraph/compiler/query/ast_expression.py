@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from omnigraph.compiler.source import NOWHERE, Span
 
@@ -27,11 +29,56 @@ class Literal:
     span: Span = field(default_factory=no_span, compare=False)
 
 
+_KINDS = {str: "string", int: "int", float: "float"}
+_SPELT = re.compile(r'"(?:[^"\\]++|\\[\s\S])*+"|-?[0-9.]+')
+
+
+class Literals(Sequence[Literal]):
+    """The items of a long list of numbers, or of strings: values, of which literals are made when they are looked at.
+
+    `text` is what they were read from, without comments, and begins at `start` of its source.
+    """
+
+    __slots__ = ("_spans", "_start", "_text", "values")
+
+    def __init__(self, values: tuple[str, ...] | tuple[int | float, ...], text: str, start: int) -> None:
+        self.values = values
+        self._text, self._start = text, start
+        self._spans: list[tuple[int, int]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Literal: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Literal, ...]: ...
+    def __getitem__(self, at: int | slice) -> Literal | tuple[Literal, ...]:
+        if isinstance(at, slice):
+            return tuple(self[each] for each in range(*at.indices(len(self))))
+        if self._spans is None:
+            self._spans = [found.span() for found in _SPELT.finditer(self._text)]
+        value, (start, end) = self.values[at], self._spans[at]
+        return Literal(value, _KINDS[type(value)], Span(self._start + start, self._start + end))
+
+    def __iter__(self) -> Iterator[Literal]:
+        return (self[at] for at in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, tuple | Literals) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
 @dataclass(frozen=True, slots=True)
 class ListLiteral:
     """`[a, b]`."""
 
-    items: tuple[Expr, ...]
+    items: tuple[Expr, ...] | Literals
     span: Span = field(default_factory=no_span, compare=False)
 
 

@@ -58,6 +58,8 @@ def _default(param: ast.Param, default: ast.Expr) -> ParamValue:
 def _literal_json(expr: ast.Expr) -> object:
     # A default is written as a literal and obeys the rules for what a caller may send; date("…") is its text.
     if isinstance(expr, ast.ListLiteral):
+        if isinstance(expr.items, ast.Literals):
+            return list(expr.items.values)
         return [_literal_json(item) for item in expr.items]
     assert isinstance(expr, ast.Literal)
     return expr.value
@@ -73,18 +75,24 @@ def _convert(name: str, kind: PropType, value: object) -> ParamValue:
         return convert(name, kind, value)
     if not isinstance(value, list | tuple):
         _mismatch(name, kind, value)
-    if kind.scalar == "String" and _are_texts(value):
+    if _is_plain(kind.scalar, value):
         return list(value)
     item = PropType(kind.scalar)
     return [convert(f"{name}[{at}]", item, each) for at, each in enumerate(value)]
 
 
-def _are_texts(values: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether every one of them is text that can be stored, found out about all at once."""
-    try:
-        return {str}.issuperset(map(type, values)) and "".join(values).encode() is not None
-    except UnicodeEncodeError:
-        return False
+def _is_plain(scalar: str, values: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether every item is fine as it is, found out about all of them at once."""
+    kinds = set(map(type, values))
+    if scalar == "String" and kinds == {str}:
+        try:
+            return "".join(values).encode() is not None
+        except UnicodeEncodeError:
+            return False
+    if scalar in INTEGER and kinds == {int}:
+        low, high = INTEGER_RANGE[scalar]
+        return low <= min(values) and max(values) <= high
+    return scalar == "F64" and kinds == {float} and all(map(isfinite, values))
 
 
 def _string(name: str, kind: PropType, value: object) -> str:

@@ -12,7 +12,7 @@ from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statemen
 from omnigraph.compiler.query.hints import hint
 from omnigraph.compiler.query.parse_clause import parse_clauses
 from omnigraph.compiler.query.parse_expression import parse_expr
-from omnigraph.compiler.query.parse_literal import QueryCursor
+from omnigraph.compiler.query.parse_literal import MAX_TOKENS, QueryCursor
 from omnigraph.compiler.query.parse_mutation import WRITES, parse_driven, parse_statement
 from omnigraph.compiler.query.parse_read import parse_read
 from omnigraph.compiler.source import Source
@@ -25,9 +25,10 @@ _UNDECLARED = re.compile(r"\$(\w+) is (?:not a parameter of this query|neither b
 _ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def parse_queries(text: Source | str | bytes) -> QueryFile:
+def parse_queries(text: Source | str | bytes, *, most_tokens: int | None = None) -> QueryFile:
     """The queries of a file, in order; a ParseError (Q000) names the furthest place that made sense."""
     cur = QueryCursor(tokenize(to_source(text, code=SYNTAX)), SYNTAX, SYNTAX, hint)
+    cur.most_tokens = most_tokens
     queries: list[Query] = []
     while not cur.at_end():
         queries.append(_query(cur))
@@ -35,11 +36,15 @@ def parse_queries(text: Source | str | bytes) -> QueryFile:
 
 
 def parse_runnable(text: Source | str | bytes) -> QueryFile:
-    """The queries of a text that is to be run: those of a file, or a body alone, which is called `unnamed`."""
+    """The queries of a text that is to be run: those of a file, or a body alone, which is called `unnamed`.
+
+    Each has MAX_TOKENS at most, so that compiling it does not take longer than a query may.
+    """
     source = to_source(text, code=SYNTAX)
     if not is_bare(source.text):
-        return parse_queries(source)
+        return parse_queries(source, most_tokens=MAX_TOKENS)
     cur = QueryCursor(tokenize(source), SYNTAX, SYNTAX, hint)
+    cur.most_tokens = MAX_TOKENS
     body = _body(cur, cur.at_end)
     if not cur.at_end():
         cur.fail()
@@ -64,6 +69,7 @@ def declare_advice(message: str) -> str | None:
 
 
 def _query(cur: QueryCursor) -> Query:
+    cur.begin()
     start = cur.need_word("query")
     name, name_span = cur.need_lower("a query name (lower-case initial)")
     params = _params(cur)

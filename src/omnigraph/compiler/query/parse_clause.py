@@ -42,6 +42,7 @@ def parse_clauses(cur: QueryCursor) -> tuple[Clause, ...]:
     cur.need_punct("{")
     clauses = [_clause(cur)]
     while cur.take_punct("}") is None:
+        cur.need_measure()
         clauses.append(_clause(cur))
     cur.in_match = outside
     return tuple(clauses)

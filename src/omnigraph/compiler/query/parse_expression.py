@@ -41,6 +41,7 @@ _BEFORE_GROUPS = frozenset({"where", "and", "or", "not"})
 
 def parse_expr(cur: QueryCursor) -> Expr:
     """One expression."""
+    cur.need_measure()
     return _joined(cur, "or", ast.Or, lambda: _joined(cur, "and", ast.And, lambda: _negation(cur)))
 
 
@@ -52,6 +53,7 @@ def _joined(cur: QueryCursor, word: str, kind: type[ast.And | ast.Or], operand: 
     parts = [first]
     while _at_connective(cur, word):
         cur.advance()
+        cur.need_measure()
         parts.append(operand())
     return kind(tuple(parts), cur.span_from(start))
 

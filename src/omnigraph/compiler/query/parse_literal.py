@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from omnigraph.compiler.cursor import Cursor
-from omnigraph.compiler.lexer import FLOAT, INT, LOWER, STRING, VAR
-from omnigraph.compiler.query.ast import Expr, ListLiteral, Literal, Now, Var
+from omnigraph.compiler.lexer import FLOAT, INT, LOWER, STRING, VAR, BadEscape, unquote
+from omnigraph.compiler.query.ast import Expr, ListLiteral, Literal, Literals, Now, Var
 from omnigraph.compiler.source import Span
 
 LITERAL_WORDS: dict[str, tuple[bool | None, str]] = {
@@ -16,6 +17,16 @@ LITERAL_WORDS: dict[str, tuple[bool | None, str]] = {
 }
 _UINT64_MAX = 2**64 - 1
 _INT64_LEAST = 2**63
+# What a query that is to be run may have. Every one of them becomes objects that several passes look at, 20 to 60
+# microseconds in all; lists of literals do not.
+MAX_TOKENS = 20_000
+# From this many tokens on, a list of literals is read at once.
+_LONG = 128
+_STRING = r'"(?:[^"\\]++|\\[\s\S])*+"'
+_QUOTED = re.compile(_STRING)
+_STRINGS = re.compile(rf"\s*+{_STRING}(?:\s*+,\s*+{_STRING})*+\s*+")
+_NUMBER = r"-?[0-9]{1,24}+(?:\.[0-9]++)?+"
+_NUMBERS = re.compile(rf"\s*+{_NUMBER}(?:\s*+,\s*+{_NUMBER})*+\s*+")
 
 
 class QueryCursor(Cursor):
@@ -23,6 +34,25 @@ class QueryCursor(Cursor):
 
     in_where = False
     in_match = False
+    most_tokens: int | None = None  # of a query or a statement
+    _counted_from = 0
+
+    def begin(self) -> None:
+        """Begin a query or a statement, whose tokens are counted."""
+        self._counted_from = self.index
+
+    def spare(self, tokens: int) -> None:
+        """Do not count some tokens."""
+        self._counted_from += tokens
+
+    def need_measure(self) -> None:
+        """Fail if the query or statement is too large by now."""
+        if self.most_tokens is not None and self.index - self._counted_from > self.most_tokens:
+            self.fail_at(
+                self.tokens.span(self.index),
+                f"a query or statement has more than {self.most_tokens:,} words and signs here",
+                help="pass the values as one parameter that is a list, or send several queries",
+            )
 
 
 def parse_value(cur: QueryCursor) -> Expr:
@@ -99,6 +129,11 @@ def parse_list(cur: QueryCursor, parse_item: Callable[[QueryCursor], Expr]) -> L
     """A list whose items are literals, or what `parse_item` takes."""
     cur.enter()
     start = cur.need_punct("[")
+    literals = _literals(cur)
+    if literals is not None:
+        cur.need_punct("]")
+        cur.leave()
+        return ListLiteral(literals, cur.span_from(start))
     items: list[Expr] = []
     if not cur.at_punct("]"):
         known: dict[str, Expr] = {}
@@ -111,13 +146,50 @@ def parse_list(cur: QueryCursor, parse_item: Callable[[QueryCursor], Expr]) -> L
     return ListLiteral(tuple(items), cur.span_from(start))
 
 
+def _literals(cur: QueryCursor) -> Literals | None:
+    """The items of a long list of numbers or of strings; None for any other list, and where one of them is wrong."""
+    tokens, first = cur.tokens, cur.index
+    if tokens.texts[first + _LONG : first + _LONG + 1] == []:
+        return None
+    try:
+        end = tokens.texts.index("]", first)
+    except ValueError:
+        return None
+    if end - first < _LONG:
+        return None
+    start = tokens.starts[first]
+    text = cur.source.text[start : tokens.starts[end]]
+    values = _values(text)
+    if values is None:
+        return None
+    cur.index = end
+    cur.spare(end - first)
+    return Literals(values, text, start)
+
+
+def _values(text: str) -> tuple[str, ...] | tuple[int | float, ...] | None:
+    if text[0] == '"':
+        if _STRINGS.fullmatch(text) is None:
+            return None
+        try:
+            return tuple(map(unquote, _QUOTED.findall(text)))
+        except BadEscape:
+            return None
+    if _NUMBERS.fullmatch(text) is None:
+        return None
+    numbers = tuple(float(each) if "." in each else int(each) for each in text.split(","))
+    return numbers if min(numbers) >= -_INT64_LEAST and max(numbers) <= _UINT64_MAX else None
+
+
 def _item(cur: QueryCursor, known: dict[str, Expr], parse_item: Callable[[QueryCursor], Expr]) -> Expr:
     # Long lists are lists of literals, which are quickly read.
-    alone = (cur.kind in (STRING, INT, FLOAT) or cur.text in LITERAL_WORDS) and cur.peek()[1] in (",", "]")
-    if not alone:
-        return parse_item(cur)
-    text = cur.text
-    item = known[text] = parse_literal(cur)
+    start, text = cur.index, cur.text
+    alone = (cur.kind in (STRING, INT, FLOAT) or text in LITERAL_WORDS) and cur.peek()[1] in (",", "]")
+    item = parse_literal(cur) if alone else parse_item(cur)
+    if alone:
+        known[text] = item
+    if isinstance(item, Literal):
+        cur.spare(cur.index + 1 - start)
     return item
 
 
@@ -130,6 +202,7 @@ def _repeat(cur: QueryCursor, known: dict[str, Expr], items: list[Expr]) -> None
     while texts[at + 1 : at + 2] == _COMMA and (found := known.get(texts[at])) is not None:
         items.append(found)
         at += 2
+    cur.spare(at - cur.index)
     cur.index = at
 
 

@@ -24,6 +24,7 @@ WRITES = ("insert", "update", "delete")
 def parse_statement(cur: QueryCursor) -> Statement:
     """One statement."""
     start = cur.index
+    cur.begin()
     if cur.take_word("match") is not None:
         return parse_driven(cur, start, parse_clauses(cur))
     if cur.take_word("insert") is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -50,11 +51,13 @@ class ReadCall:
 
 
 def run_query(view: View, call: ReadCall, pictured: Pictured | None = None) -> Result:
-    """The rows of a read at one view, computed in this process."""
+    """The rows of a read at one view, computed in this process; compiling and planning take of its time."""
+    started = time.monotonic()
     compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=view.tables.memory)
     values = compiled.bind(call.params)
     limits = limits_from() if call.limits is None else call.limits
-    return run_planned(view, call, Chosen(compiled, planned(view, compiled, values), limits), values, pictured)
+    chosen = Chosen(compiled, planned(view, compiled, values), limits, started)
+    return run_planned(view, call, chosen, values, pictured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Chosen:
     compiled: CompiledQuery
     found: Planned
     limits: Limits
+    started: float | None = None  # when its time began, by the monotonic clock; None is now
 
 
 def run_planned(
@@ -77,7 +81,7 @@ def run_planned(
             return Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
     bindings = Bindings.of(values, DateTime(now_micros() // 1_000))
     with reservation() as reserved:
-        budget = Budget(chosen.limits, memory=memory, cancel=call.cancel, reserved=reserved)
+        budget = Budget(chosen.limits, memory=memory, cancel=call.cancel, reserved=reserved, started=chosen.started)
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )

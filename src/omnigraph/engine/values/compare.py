@@ -66,6 +66,20 @@ def fit(op: str, value: bool | int | float | str, kind: pa.DataType) -> Bound | 
     return Bound(plain, value)
 
 
+def equal_values(options: Sequence[Constant], kind: pa.DataType) -> list[Constant]:
+    """What values of a column can be equal to of some constants, in terms of its own type and each once."""
+    distinct = dict.fromkeys(options)
+    distinct.pop(None, None)
+    types = set(map(type, distinct))
+    if types <= {str, bool}:
+        return list(distinct)
+    if types == {int} and pa.types.is_integer(kind):
+        low, high = _integer_range(kind)
+        return [value for value in distinct if low <= value <= high]  # type: ignore[operator]
+    fitted = (fit("=", value, kind) for value in distinct if value is not None)
+    return [bound.value for bound in fitted if isinstance(bound, Bound)]
+
+
 def compare_constant(op: str, column: pa.Array, value: Constant) -> pa.Array:
     """`column op value` per row; null where the column is null, everywhere for a null value."""
     if value is None:

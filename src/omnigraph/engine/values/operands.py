@@ -17,7 +17,7 @@ from omnigraph.compiler.ir.walk import expressions
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.values.arithmetic import Failed
-from omnigraph.engine.values.compare import Bound, Constant, compare_columns, compare_constant, fit, typed_array
+from omnigraph.engine.values.compare import Constant, compare_columns, compare_constant, equal_values, typed_array
 from omnigraph.engine.values.fixed import Fixed, Operand, broadcast
 from omnigraph.engine.values.functions import KERNELS, Call
 from omnigraph.errors import BadRequest
@@ -87,8 +87,7 @@ def usable_needle(op: str, needle: str) -> str:
 
 def among(column: pa.Array, options: tuple[Constant, ...]) -> pa.Array:
     """Whether each value is one of some constants; null stays null."""
-    fitted = (fit("=", option, column.type) for option in dict.fromkeys(options) if option is not None)
-    values = [bound.value for bound in fitted if isinstance(bound, Bound)]
+    values = equal_values(options, column.type)
     if pa.types.is_floating(column.type) and 0 in values:
         values += [0.0, -0.0]  # hashing tells the two zeros apart, comparison does not
     found = pc.is_in(column, value_set=typed_array(values, column.type))

@@ -14,12 +14,13 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.temporal import format_date
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.values.arrow import arrow_type
-from omnigraph.engine.values.compare import MIRRORED, Always, Bound, Constant, fit
+from omnigraph.engine.values.compare import MIRRORED, Always, Bound, Constant, equal_values, fit
 from omnigraph.engine.values.predicate import Bindings, fixed
 from omnigraph.storage.lance.tables import quote
 
 NOTHING = "false"
 _CALENDAR = range(-719_162, 2_932_897)  # days of the years 1 to 9999, which a date literal can spell
+_LONGEST_LIST = 4_096  # storage parses the text of a filter; a longer list is looked up in values that were read
 _LEAST_INT64 = -(2**63)  # its digits do not parse as a negated literal
 
 
@@ -114,8 +115,9 @@ def _among(column: ir.Property, options: object, *, negated: bool) -> str | None
         return NOTHING
     if not isinstance(options, tuple) or not column.type.is_plain_scalar:
         return None
-    fitted = [fit("=", option, arrow_type(column.type)) for option in dict.fromkeys(options) if option is not None]
-    bounds = [found.value for found in fitted if isinstance(found, Bound)]
+    bounds = equal_values(options, arrow_type(column.type))
+    if len(bounds) > _LONGEST_LIST:
+        return None
     if column.type.scalar in FLOATING and 0 in bounds:
         return None
     texts = [_literal(column.type, bound) for bound in bounds]

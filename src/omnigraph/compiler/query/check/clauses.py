@@ -102,7 +102,8 @@ def has_pattern(expr: ast.Expr) -> bool:
         if isinstance(part, ast.Exists) or (isinstance(part, ast.Agg) and part.clauses):
             return True
         if isinstance(part, ast.ListLiteral):  # a long one would be walked for nothing
-            pending.extend(item for item in part.items if not isinstance(item, ast.Literal))
+            if not isinstance(part.items, ast.Literals):
+                pending.extend(item for item in part.items if not isinstance(item, ast.Literal))
         else:
             pending.extend(children(part))
     return False

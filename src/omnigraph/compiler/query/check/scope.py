@@ -46,6 +46,7 @@ class Scope:
         # Values with a name but no variable: columns of the stage before, and items of lists.
         self.columns: dict[str, ir.Property] = {} if parent is None else dict(parent.columns)
         self.marks: list[ExistsMatch] = []
+        self._marked: dict[ExistsMatch, str] = {}
         self.dropped: frozenset[str] = frozenset() if parent is None else parent.dropped  # by the stages before
         self.partial: dict[str, Span] = {}  # bound in some alternatives of an `either` block only
         self.narrowed: Mapping[str, NodeVar] = {}  # what its bindings say together about a variable of this list
@@ -84,11 +85,11 @@ class Scope:
 
     def mark(self, found: ExistsMatch) -> str:
         """The hidden variable that has the answer of a pattern; equal patterns share one."""
-        for known in self.marks:
-            if replace(known, var="") == found:
-                return known.var
-        self.marks.append(replace(found, var=self.fresh("exists" if found.call is None else "fold")))
-        return self.marks[-1].var
+        known = self._marked.get(found)
+        if known is None:
+            known = self._marked[found] = self.fresh("exists" if found.call is None else "fold")
+            self.marks.append(replace(found, var=known))
+        return known
 
     def fresh(self, what: str) -> str:
         """A hidden name that no other variable of the query has."""

@@ -9,6 +9,7 @@ from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
 from omnigraph.compiler.types import INTEGER_RANGE, NUMERIC, PropType, compatible
 
 _LITERAL_TYPES = {"string": ir.STRING, "float": ir.FLOAT64, "bool": ir.BOOL, "null": ir.NULL}
+_VALUE_SCALARS = {str: "String", int: "I64", float: "F64"}
 _UINT64 = PropType("U64")
 _LEAST, _GREATEST = INTEGER_RANGE["I64"]
 
@@ -18,6 +19,8 @@ def constant(expr: ast.Expr, scope: Scope) -> ir.Const | None:
     match expr:
         case ast.Literal():
             return _scalar(expr, scope)
+        case ast.ListLiteral(ast.Literals() as items):
+            return _long_list(items, expr, scope)
         case ast.ListLiteral(items):
             spelt = all(isinstance(item, ast.Literal | ast.ListLiteral | ast.Unary) for item in items)
             return _list(expr, scope) if spelt else None
@@ -158,18 +161,31 @@ def _list(literal: ast.ListLiteral, scope: Scope) -> ir.Const | None:
             raise scope.error("T32", message, item.span)
         known[id(item)] = found
         items.append(found)
-    return ir.Const(tuple(_item(item) for item in items), PropType(_item_scalar(items, literal, scope), list=True))
-
-
-def _item_scalar(items: list[ir.Const], literal: ast.ListLiteral, scope: Scope) -> str:
-    """What a list is a list of: of several number types the one that takes all items; without items, strings."""
     scalars = {item.type.scalar for item in items}
+    negative = "U64" in scalars and any(isinstance(item.value, int) and item.value < 0 for item in items)
+    scalar = _item_scalar(scalars, literal, scope, negative=negative)
+    return ir.Const(tuple(_item(item) for item in items), PropType(scalar, list=True))
+
+
+def _long_list(items: ast.Literals, literal: ast.ListLiteral, scope: Scope) -> ir.Const:
+    """A list of numbers, or of strings, that is looked at as a whole."""
+    values, negative = items.values, False
+    scalars = {_VALUE_SCALARS[kind] for kind in set(map(type, values))}
+    if scalars == {"I64"}:
+        assert isinstance(values[0], int)
+        scalars |= {"U64"} if max(values) > _GREATEST else set()  # type: ignore[operator]
+        negative = min(values) < 0  # type: ignore[operator]
+    return ir.Const(values, PropType(_item_scalar(scalars, literal, scope, negative=negative), list=True))
+
+
+def _item_scalar(scalars: set[str], literal: ast.ListLiteral, scope: Scope, *, negative: bool) -> str:
+    """What a list is a list of: of several number types the one that takes all items; without items, strings."""
     if "F64" in scalars:
         return "F64"
-    if "U64" in scalars and any(isinstance(item.value, int) and item.value < 0 for item in items):
+    if "U64" in scalars and negative:
         message = f"no integer type takes both a number below 0 and one above {_GREATEST}"
         raise scope.error("T32", message, literal.span)
-    return "U64" if "U64" in scalars else items[0].type.scalar if items else "String"
+    return "U64" if "U64" in scalars else min(scalars, default="String")
 
 
 def _item(const: ir.Const) -> ir.Scalar:

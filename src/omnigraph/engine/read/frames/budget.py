@@ -72,6 +72,7 @@ class Budget:
         cancel: threading.Event | None = None,
         reserved: Reservation | None = None,
         clock: Callable[[], float] = time.monotonic,
+        started: float | None = None,
     ) -> None:
         self.limits = Limits() if limits is None else limits
         self.memory = memory
@@ -80,7 +81,7 @@ class Budget:
         self._cancel = cancel
         self._reserved = reserved
         self._clock = clock
-        self._start = clock()
+        self._start = clock() if started is None else started
         self._pace = _PACE.get()
 
     def check(self) -> None:
