@@ -1,25 +1,49 @@
 """Long reads share the processors: some compute while the others wait, by turns, so that short reads find one free.
 
-A read that has computed for a while counts as long. From then on it needs a place to go on computing, and gives it back
-at a checkpoint of its query when others wait for one. While short reads are coming in, one processor is left to them.
+A read that has computed for a while counts as long, and so does every read of an actor that floods: one that has
+several under way and has used much lately, while others read as well. From then on it needs a place to go on computing,
+and gives it back at a checkpoint of its query when others wait for one. While short reads are coming in, one processor
+is left to them.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import NamedTuple
 
 SHORT_SECONDS = 0.02  # of a processor, after which a read is long
 _SLICE_SECONDS = 0.05  # of a processor, after which a long read lets others go on
 _LATELY_SECONDS = 1.0
+_FLOOD_SECONDS = 0.1  # of a processor, lately, that make an actor with several reads at once a heavy one beside others
 _LOOK_SECONDS = 0.05  # how often a read that waits looks whether it should stop
 
 _REMEMBERED = 1_024  # actors
 
 Check = Callable[[], None]
+
+
+class _Seen(NamedTuple):
+    actor: str
+    at: float
+
+
+@dataclass(slots=True)
+class _Use:
+    at: float
+    reads: int = 0
+    seconds: float = 0.0  # of processors, half of which count after _LATELY_SECONDS
+
+    def decayed(self, now: float) -> float:
+        return self.seconds * math.exp2((self.at - now) / _LATELY_SECONDS)
+
+    def add(self, seconds: float, now: float) -> None:
+        self.seconds, self.at = self.decayed(now) + seconds, now
 
 
 class Processors:
@@ -35,6 +59,8 @@ class Processors:
         self._reads: dict[str, int] = {}
         self._short_at = -_LATELY_SECONDS
         self._heavy: dict[str, None] = {}  # actors whose last read was long, the latest at the end
+        self._under_way: dict[str, _Use] = {}  # what actors have used lately, with reads of now or of just before
+        self._latest = self._before = _Seen("", -_LATELY_SECONDS)  # the two actors whose reads ended last
 
     @property
     def places(self) -> int:
@@ -57,17 +83,46 @@ class Processors:
         """Whether a long read that computes should make room."""
         return bool(self._queue) or self._computing > self.places
 
+    @property
+    def remembered(self) -> int:
+        """Actors whose use is known."""
+        return len(self._under_way)
+
     def note_short(self) -> None:
         """A short read has ended."""
         self._short_at = self._clock()
 
     def is_heavy(self, actor: str) -> bool:
-        """Whether the last read of an actor was long: its next one will be, too."""
-        return actor in self._heavy
+        """Whether the next read of an actor counts as long from its beginning: its last one was, or it floods."""
+        if actor in self._heavy:
+            return True
+        use = self._under_way.get(actor)
+        if use is None or use.reads < 2:
+            return False
+        now = self._clock()
+        return use.decayed(now) > _FLOOD_SECONDS and self._others_read(actor, now)
 
-    def note_length(self, actor: str, *, is_long: bool) -> None:
-        """How long a read of an actor was."""
+    def _others_read(self, actor: str, now: float) -> bool:
+        other = self._before if self._latest.actor == actor else self._latest
+        return now - other.at < _LATELY_SECONDS
+
+    def begin(self, actor: str) -> None:
+        """A read of an actor begins."""
         with self._lock:
+            self._under_way.setdefault(actor, _Use(self._clock())).reads += 1
+
+    def note_length(self, actor: str, seconds: float) -> None:
+        """How long a read of an actor has computed."""
+        now, is_long = self._clock(), seconds >= SHORT_SECONDS
+        with self._lock:
+            use = self._under_way[actor]
+            use.reads -= 1
+            use.add(seconds, now)
+            if actor != self._latest.actor:
+                self._before = self._latest
+            self._latest = _Seen(actor, now)
+            if len(self._under_way) > _REMEMBERED:
+                self._forget(now)
             self._heavy.pop(actor, None)
             if is_long:
                 self._heavy[actor] = None
@@ -114,6 +169,10 @@ class Processors:
             self._computing -= 1
             self._grant()
 
+    def _forget(self, now: float) -> None:
+        for name in [name for name, use in self._under_way.items() if not use.reads and now - use.at > _LATELY_SECONDS]:
+            del self._under_way[name]
+
     def _grant(self) -> None:
         while self._queue and self._computing < self.places:
             # The first of those who used least: equal ones in the order of asking.
@@ -132,6 +191,7 @@ class Pace:
         self._began = time.thread_time()
         self._is_long = False
         self._entered: float | None = None  # when it got its place
+        processors.begin(actor)
 
     def __call__(self, check: Check) -> None:
         """Go on, after waiting for a place if it is time for that."""
@@ -151,8 +211,7 @@ class Pace:
 
     def end(self) -> None:
         """The read is over, however it ended."""
-        is_long = time.thread_time() - self._began >= SHORT_SECONDS
-        self._processors.note_length(self._actor, is_long=is_long)
+        self._processors.note_length(self._actor, time.thread_time() - self._began)
         if not self._is_long:
             self._processors.note_short()
             return

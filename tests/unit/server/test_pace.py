@@ -138,3 +138,35 @@ def test_the_read_after_a_long_one_of_the_same_actor_waits_from_its_first_checkp
         assert processors.computing == 1
     assert not processors.is_heavy("ada"), "that one was short"
     assert processors.computing == 0
+
+
+def test_the_reads_of_an_actor_that_floods_take_turns_while_others_read() -> None:
+    now = [100.0]
+    processors = Processors(2, clock=lambda: now[0])
+    for _ in range(20):  # each of them is short
+        processors.begin("flood")
+        processors.note_length("flood", SHORT_SECONDS / 2)
+    with pace(processors, "flood", nothing), pace(processors, "flood", nothing):
+        assert not processors.is_heavy("flood"), "no other actor reads"
+        with pace(processors, "light", nothing):
+            pass
+        assert processors.is_heavy("flood")
+        assert not processors.is_heavy("light")
+        with pace(processors, "flood", nothing) as own:
+            own(nothing)
+            assert processors.computing == 1
+        now[0] += 2
+        assert not processors.is_heavy("flood"), "the others have gone"
+    with pace(processors, "light", nothing), pace(processors, "flood", nothing):
+        assert not processors.is_heavy("flood"), "one read at a time is not a flood"
+    assert (processors.computing, processors.waiting) == (0, 0)
+
+
+def test_actors_that_have_not_read_for_long_are_forgotten() -> None:
+    now = [100.0]
+    processors = Processors(2, clock=lambda: now[0])
+    for number in range(5_000):
+        now[0] += 0.1
+        processors.begin(f"actor {number}")
+        processors.note_length(f"actor {number}", 0.001)
+    assert processors.remembered <= 1_024 + 1

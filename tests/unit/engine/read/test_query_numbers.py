@@ -281,3 +281,28 @@ def test_a_whole_number_that_its_property_does_not_take_is_refused(graph: og.Gra
     with pytest.raises(OmnigraphError) as failure:
         graph.mutate(f'query q() {{ update P set {{ j: {LARGEST} }} where k = "odd" }}')
     assert failure.value.code == "W003"
+
+
+@pytest.mark.parametrize("padding", [0, 200, 10_000], ids=["short", "long", "longer than storage is asked"])
+@pytest.mark.parametrize(
+    ("column", "items", "found"),
+    [
+        ("j", [5, ODD, GREAT + 1], ["odd", "small"]),
+        ("i", [1, 3, 2**40], ["great", "small"]),
+        ("u", [2**64 - 1, 3], ["great", "odd"]),
+        ("f", [0.5, -1.5], ["great"]),
+    ],
+)
+def test_a_list_of_any_length_finds_the_same(
+    shared: og.Graph, column: str, items: list[int | float], found: list[str], padding: int
+) -> None:
+    kind = "F64" if column == "f" else "U64"
+    values = [*items, *(1_000_000 + at + (0.5 if column == "f" else 0) for at in range(padding))]
+    tail = "return { $p.k as k } order { k }"
+    text = f"match {{ $p: P  $p.{column} in [{', '.join(map(str, values))}] }} {tail}"
+    given = f"query q($some: [{kind}]) {{ match {{ $p: P  $p.{column} in $some }} {tail} }}"
+    positive = [value for value in values if value >= 0]
+    for answer in (shared.query(text), shared.query(given, params={"some": values if column == "f" else positive})):
+        assert [row["k"] for row in answer.rows()] == found
+    others = shared.query(f"match {{ $p: P  $p.{column} not in [{', '.join(map(str, values))}] }} {tail}")
+    assert not {row["k"] for row in others.rows()} & {*found, "none"}

@@ -51,3 +51,9 @@ def test_limits_come_from_the_environment() -> None:
     assert [limits_from({"OMNIGRAPH_QUERY_MAX_BYTES": text}).bytes for text in ("7", "0", "")] == [7, None, "auto"]
     with pytest.raises(BadRequest, match="OMNIGRAPH_QUERY_MAX_BYTES must be a whole number, not 'many'"):
         limits_from({"OMNIGRAPH_QUERY_MAX_BYTES": "many"})
+
+
+def test_time_that_was_spent_before_counts() -> None:
+    budget = Budget(Limits(seconds=1.0), clock=lambda: 12.0, started=10.5)
+    with pytest.raises(ResourceLimitExceeded, match="actual 1500"):
+        budget.check()
