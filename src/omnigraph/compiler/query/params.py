@@ -91,7 +91,7 @@ def _is_plain(scalar: str, values: list[Any] | tuple[Any, ...]) -> bool:
             return False
     if scalar in INTEGER and kinds == {int}:
         low, high = INTEGER_RANGE[scalar]
-        return low <= min(values) and max(values) <= high
+        return bool(low <= min(values) and max(values) <= high)
     return scalar == "F64" and kinds == {float} and all(map(isfinite, values))
 
 

@@ -61,7 +61,7 @@ def check_list(written: ast.ListLiteral, scope: Scope, typed: Typed) -> ir.Expr:
     nested = next((item for item in written.items if isinstance(item, ast.ListLiteral)), None)
     if nested is not None:
         raise scope.error("T32", "a list contains single values, not lists", nested.span)
-    return check_call(ast.Call("list", written.items, written.span), scope, typed)
+    return check_call(ast.Call("list", tuple(written.items), written.span), scope, typed)
 
 
 def check_case(case: ast.Case, scope: Scope, typed: Typed) -> ir.Expr:

@@ -173,8 +173,8 @@ def _long_list(items: ast.Literals, literal: ast.ListLiteral, scope: Scope) -> i
     scalars = {_VALUE_SCALARS[kind] for kind in set(map(type, values))}
     if scalars == {"I64"}:
         assert isinstance(values[0], int)
-        scalars |= {"U64"} if max(values) > _GREATEST else set()  # type: ignore[operator]
-        negative = min(values) < 0  # type: ignore[operator]
+        scalars |= {"U64"} if max(values) > _GREATEST else set()
+        negative = min(values) < 0
     return ir.Const(values, PropType(_item_scalar(scalars, literal, scope, negative=negative), list=True))
 
 
