@@ -218,8 +218,14 @@ class Lineage:
             yield from sorted(group, key=lambda commit: commit.lineage_key, reverse=True)
 
     def _decoded(self, positions: pa.Array) -> Iterator[GraphCommit]:
-        """The commits at these places; their columns are converted at once, which costs less than cell by cell."""
-        rows = self.table.take(positions)
+        """The commits at these places; their columns are converted at once, which costs less than cell by cell.
+
+        Taking rows joins all chunks of a column, so it is done within the part of the table that they are in.
+        """
+        if not len(positions):
+            return iter(())
+        first, last = pc.min_max(positions).as_py().values()
+        rows = self.table.slice(first, last - first + 1).take(pc.subtract(positions, first))
         columns = (rows[name].to_pylist() for name in LINEAGE_SCHEMA.names)
         return (graph_commit(parse_commit(*row)) for row in zip(*columns, strict=True))
 
