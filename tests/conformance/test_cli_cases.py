@@ -349,7 +349,7 @@ def test_mutate_reports_its_commit(desk: Desk, number: int) -> None:
     assert (done.json["affected_nodes"], done.json["actor_id"]) == (1, "ann")
     assert done.json["commit"]["graph_commit_id"] == desk.head()
     words = desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Fred")
-    assert words.stdout == "changed main via add: 1 nodes, 0 edges\n"
+    assert words.stdout == "changed main via add: 1 node, 0 edges\n"
 
 
 @pytest.mark.parametrize("number", [pytest.param(35, id="cli-35")])

@@ -466,7 +466,7 @@ def test_a_slip_is_answered_with_what_was_meant(desk: Desk, args: list[str], tok
 def test_a_write_says_which_commit_it_became(desk: Desk) -> None:
     desk.graph()
     done = desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve")
-    assert done.stdout == "changed main via add: 1 nodes, 0 edges\n"
+    assert done.stdout == "changed main via add: 1 node, 0 edges\n"
     assert done.stderr == f"commit {desk.head()}\n"
     desk.write("more.jsonl", lines([{"type": "Person", "data": {"name": "Fay"}}]))
     done = desk.run("load", "--mode", "append", "--data", "more.jsonl", "g")

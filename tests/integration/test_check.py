@@ -373,14 +373,14 @@ def test_ids_that_do_not_agree_with_their_keys_are_found(place: Path) -> None:
 def test_keys_that_are_null_are_found() -> None:
     # Lance writes none where the schema forbids it, so only damage can make them.
     rows = pa.table({"id": ["a", None, None], "code": [1, 2, 3]})
-    assert without_values(rows) == ["2 rows have no 'id'"]
+    assert without_values(rows) == ["2 rows without 'id'"]
 
 
 def test_edges_without_an_end_are_found(place: Path) -> None:
     smuggled(place, "edge:Knows", {"id": ["e1"], "src": ["p1"], "dst": ["nobody"]})
     found = only(checked(place), "orphan_edge")
     assert (found.type_key, found.branch) == ("edge:Knows", "main")
-    assert found.message == "1 edges have no Person at 'dst': 'e1'"
+    assert found.message == "1 edge without a Person at 'dst': 'e1'"
     assert checked(place, branch="review").ok
 
 

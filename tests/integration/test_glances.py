@@ -27,7 +27,7 @@ def test_describe_counts_types_and_names_branches(graph: og.Graph) -> None:
     lines = str(found).splitlines()
     assert lines[1].startswith("kind | type   | entities")
     assert any(line.startswith("edge | Knows  |        1 |") and "Person -> Person" in line for line in lines)
-    assert "<td>Person</td>" in found._repr_html_()
+    assert ">Person</td>" in found._repr_html_()
     assert {"kind": "node", "type": "Person", "entities": 3}.items() <= found.document()["types"][0].items()  # type: ignore[index]
 
 
@@ -61,7 +61,7 @@ def test_drawings_are_svg_that_notebooks_show_and_files_take(graph: og.Graph, tm
     assert drawn._repr_svg_() == drawn == graph.schema._repr_svg_()
     assert repr(graph.schema) == "<Schema: 1 node type, 1 edge type>"
     around = graph.draw("Person", "Ada")
-    assert repr(around) == "<Drawing of Person Ada: 2 nodes, 1 edges>"
+    assert repr(around) == "<Drawing of Person Ada: 2 nodes, 1 edge>"
     around.save(tmp_path / "ada.png")
     assert (tmp_path / "ada.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(BadRequest, match="the ending is one of"):

@@ -42,12 +42,13 @@ STORED = {
 
 POLICY = """
 version: 1
-groups: { team: [ada, bob, root], admins: [root] }
+groups: { team: [ada, bob, root], admins: [root], senders: [wes] }
 protected_branches: [main]
 rules:
   - { id: team-read, allow: { actors: { group: team }, actions: [read], branch_scope: any } }
   - { id: admins-export, allow: { actors: { group: admins }, actions: [export], branch_scope: any } }
   - { id: team-write, allow: { actors: { group: team }, actions: [change], branch_scope: unprotected } }
+  - { id: senders-write, allow: { actors: { group: senders }, actions: [change], branch_scope: unprotected } }
   - { id: admins-write, allow: { actors: { group: admins }, actions: [change], branch_scope: protected } }
   - { id: team-invoke, allow: { actors: { group: admins }, actions: [invoke_query, schema_apply, branch_create] } }
 """
@@ -56,7 +57,7 @@ version: 1
 groups: { admins: [root] }
 rules: [ { id: list, allow: { actors: { group: admins }, actions: [graph_list] } } ]
 """
-TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob", "root": "token-of-root", "eve": "token-of-eve"}
+TOKENS = {name: f"token-of-{name}" for name in ("ada", "bob", "root", "eve", "wes")}
 
 
 def create_people(path: Path) -> Path:

@@ -329,6 +329,22 @@ def test_a_server_corrects_a_body_alone_as_an_embedded_graph_does(
     assert text.splitlines()[-1] in served.stderr
 
 
+def test_lines_are_checked_by_a_server_as_in_storage(desk: Desk, at: list[str]) -> None:
+    desk.write(
+        "mixed.jsonl",
+        '{"type":"Person","data":{"name":"Ivy","age":5}}\n{"type":"Person","data":{"name":"Jon","age":"old"}}\n',
+    )
+    tried = desk.run("load", *at, "--data", "mixed.jsonl", "--mode", "merge", "--dry-run")
+    assert "1 entity across 1 node type" in tried.stdout, tried.stderr
+    assert "would refuse 1 bad record: W002 × 1" in tried.stdout
+    assert "(line 2)" in tried.stdout.splitlines()[-1]
+    refused = desk.run("load", *at, "--data", "mixed.jsonl", "--mode", "merge")
+    assert "--on-error skip loads the other rows" in refused.stderr
+    done = desk.run("load", *at, "--data", "mixed.jsonl", "--mode", "merge", "--on-error", "skip")
+    assert "skipped 1 bad record: W002 × 1" in done.stdout, done.stderr
+    assert desk.run("mutate", *at, "-e", 'delete Person where name = "Ivy"').code == 0
+
+
 def test_the_shell_and_pictures_work_on_a_served_graph(desk: Desk, at: list[str]) -> None:
     script = """\
 :schema
@@ -336,10 +352,13 @@ insert Person { name: "Eve" };
 match { $p: Person } return { count($p) as n };
 match { $p: Persn } return { $p };
 :branch nope
+:explain match { $p: Person } return { $p.name };
+:describe
 """
     done = desk.run("shell", *at, "--format", "csv", stdin=script)
     assert done.code == 0
-    assert done.stdout.endswith("changed main: 1 node, 0 edges\nn\n5\n")
+    assert "changed main: 1 node, 0 edges\nn\n5\nscan $p: Person" in done.stdout
+    assert "of 5 types" in done.stdout.splitlines()[-1]
     assert "<string>:1:13" in done.stderr
     assert "branch 'nope' not found" in done.stderr
     assert "Person" in desk.run("schema", "draw", *at).stdout
@@ -351,4 +370,4 @@ match { $p: Persn } return { $p };
     drawn = desk.run("draw", *at, "-e", 'match { $p: Person { name: "Eve" } } return { $p }')
     assert drawn.stdout == "Person Eve\n"
     gone = desk.run("mutate", *at, "-e", 'delete Person where name = "Eve"')
-    assert gone.stdout.startswith("changed main via unnamed: 1 nodes"), gone.stderr
+    assert gone.stdout.startswith("changed main via unnamed: 1 node,"), gone.stderr

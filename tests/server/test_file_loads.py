@@ -339,3 +339,51 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
             return done.total_entities
 
     assert asyncio.run(twice()) == 3
+
+
+LINES = (
+    b'{"type":"Person","data":{"name":"Ivy","age":5}}\n{"type":"Person","data":{"name":"Jon","age":"old"}}\nnot json\n'
+)
+
+
+def test_lines_are_checked_and_skipped_as_files_are(api: Api, open_server: ServerProcess, tmp_path: Path) -> None:
+    with og.connect(open_server.url, api.graph) as graph:
+        tried = graph.load(LINES, "merge", dry_run=True)
+        assert (tried.dry_run, tried.commit, dict(tried.nodes)) == (True, None, {"Person": 1})
+        assert age_of(api, "Ivy") == []
+        local = og.init(tmp_path / "local.omni", graph.schema.source).load(
+            LINES, "merge", dry_run=True, on_error="skip"
+        )
+        assert (dict(tried.rejected), tried.examples) == (dict(local.rejected), dict(local.examples))
+        with pytest.raises(BadRequest):
+            graph.load(LINES, "merge")
+        done = graph.load(LINES, "merge", on_error="skip")
+        assert (dict(done.nodes), dict(done.rejected)) == ({"Person": 1}, dict(local.rejected))
+    assert age_of(api, "Ivy") == [5]
+    records = LINES.decode().removesuffix("not json\n")  # text inside JSON has to be JSON as a whole
+    envelope = api.post("/load", {"data": records, "dry_run": True}).json()
+    assert (envelope["dry_run"], [each["line"] for each in envelope["rejects"]]) == (True, [2])
+    assert "rejects" not in api.post("/load", {"data": LINES.decode().partition("\n")[0]}).json()
+    for query in ("dry_run=maybe", "on_error=ignore"):
+        path = api.path(f"/load/ndjson?{query}")
+        wrong = api.client.post(path, content=LINES, headers={"Content-Type": "application/x-ndjson"})
+        assert wrong.status_code == 400, query
+
+
+def test_those_who_may_not_read_cannot_ask_which_rows_would_be_refused(as_actor: Callable[[str | None], Api]) -> None:
+    sender, draft = as_actor("wes"), {"branch": "draft"}
+    as_actor("root").post("/branches", {"name": "draft"})
+    assert put(sender, "people.csv", PEOPLE, params=draft).status_code == 200
+    for more in ({"dry_run": True}, {"on_error": "skip"}):
+        for answer in (
+            sender.post("/load", {"data": "", **draft, **more}),
+            sender.post("/load/files", {"mapping": mapped("people.csv"), **draft, **more}),
+            sender.client.post(
+                sender.path("/load/ndjson"),
+                content=LINES,
+                headers={"Content-Type": "application/x-ndjson"},
+                params={**draft, **{name: str(value).lower() for name, value in more.items()}},
+            ),
+        ):
+            assert answer.status_code == 403, answer.text
+            assert "need the right to read branch 'draft'" in answer.json()["error"]

@@ -16,6 +16,7 @@ from omnigraph.client.prepared import PreparesAsync
 from omnigraph.client.streams import write_stream_async
 from omnigraph.client.transport import AsyncTransport, base_url
 from omnigraph.client.unserved import Served
+from omnigraph.display import Displayed, ShownList
 from omnigraph.engine.api.arguments import renamed
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def connect(url: str, graph: str = "default", token: str | None = None, *, branc
     return AsyncGraph(AsyncTransport(base_url(url, graph), token), branch)
 
 
-class AsyncGraph(AsyncLoads, PreparesAsync, Served):
+class AsyncGraph(AsyncLoads, Displayed, PreparesAsync, Served):
     """A served graph, bound to one branch; its verbs are those of an embedded one, as far as the server has them."""
 
     def __init__(self, transport: AsyncTransport, branch: str = "main") -> None:
@@ -81,7 +82,7 @@ class AsyncGraph(AsyncLoads, PreparesAsync, Served):
         """Another handle on the same graph, bound to a branch; whether it exists shows when it is used."""
         return AsyncGraph(self._transport, name)
 
-    async def server_graphs(self) -> list[dict[str, str]]:
+    async def server_graphs(self) -> ShownList[dict[str, str]]:
         """The graphs that the server lists, by id, for a handle on the server itself."""
         return await self._transport.send(calls.graphs())
 
@@ -152,7 +153,7 @@ class AsyncGraph(AsyncLoads, PreparesAsync, Served):
         """Types with counts, properties, indexes and sizes, the branches, and the newest commit, now or at a commit."""
         return await self._transport.send(inspection.describe(self._place(branch, at)))
 
-    async def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+    async def indexes(self, *, branch: str | None = None) -> ShownList[IndexReport]:
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
         return await self._transport.send(inspection.indexes(branch or self._branch))
 
@@ -317,10 +318,10 @@ class AsyncGraph(AsyncLoads, PreparesAsync, Served):
         await self.close()
 
     def __repr__(self) -> str:
-        return f"<AsyncGraph on branch '{self._branch}'>"
+        return f"<AsyncGraph {self._transport.graph} on branch '{self._branch}'>"
 
 
-class AsyncGraphAt:
+class AsyncGraphAt(Displayed):
     """One moment of a served graph; it never changes, whatever is committed later."""
 
     def __init__(self, graph: AsyncGraph, commit: GraphCommit) -> None:
@@ -376,4 +377,4 @@ class AsyncGraphAt:
         return await self._graph.export(target, types, at=self._commit)
 
     def __repr__(self) -> str:
-        return f"<AsyncGraphAt at {self.commit_id}>"
+        return f"<AsyncGraphAt of {self._graph._transport.graph} at {self.commit_id}>"

@@ -51,11 +51,17 @@ def mutation(answer: Answer) -> MutationResult:
     )
 
 
-def load(answer: Answer) -> LoadResult:
-    """What a load wrote."""
+def load(answer: Answer, files: Mapping[str, str] | None = None) -> LoadResult:
+    """What a load wrote, or would write; `files` are the names that the caller knows uploaded ones by."""
     from omnigraph.engine.values.result import LoadResult
 
     body = answer.json()
+    examples: dict[str, str] = {}
+    for entry in body.get("rejects", ()):
+        name = "" if files is None else f"{files.get(entry['file'], entry['file'])}: "
+        line, text = entry["line"], entry["reasons"][0]["message"]
+        place = "" if line is None or text.startswith(f"line {line}:") else f" (line {line})"
+        examples.setdefault(entry["code"], f"{name}{text}{place}")
     return LoadResult(
         body["branch"],
         body["base_branch"],
@@ -66,6 +72,10 @@ def load(answer: Answer) -> LoadResult:
         body["actor_id"],
         commit_or_none(body["commit"]),
         "server",
+        rejected=body.get("rejected", {}),
+        dry_run=body.get("dry_run", False),
+        skipped=body.get("skipped", {}),
+        examples=examples if body.get("dry_run") else {},
     )
 
 

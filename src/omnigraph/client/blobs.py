@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.client.request import Answer, Request
 from omnigraph.client.transport import AsyncTransport, Transport
+from omnigraph.display import Displayed
 from omnigraph.errors import BadRequest, NotFound, ServerFailed
 
 _ELSEWHERE = 302
@@ -14,8 +15,8 @@ _KINDS = ("node", "edge")
 Selector = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+@dataclass(frozen=True, slots=True, repr=False)
+class _Found(Displayed):
     """A stored value, or with `uri` a reference to an object outside the graph; `snapshot_id` is where it was found."""
 
     size: int
@@ -49,7 +50,7 @@ class _Found:
         return Request("GET", "/blob", content, query=self._selector, headers=headers)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RemoteBlob(_Found):
     """A blob whose bytes can be read."""
 
@@ -61,7 +62,7 @@ class RemoteBlob(_Found):
         return b"" if asked is None else self._transport.send(asked)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AsyncBlob(_Found):
     """A blob whose bytes can be awaited."""
 

@@ -14,6 +14,7 @@ from omnigraph.client import answers
 from omnigraph.client.request import ARROW, IF_COMMIT, NDJSON, Request, members, no_answer, pairs, segment
 from omnigraph.compiler.query.host_values import json_params
 from omnigraph.compiler.source import Source
+from omnigraph.display import ShownList
 from omnigraph.engine.views.lifecycle import is_text
 from omnigraph.errors import BadRequest
 from omnigraph.ids import is_ulid
@@ -131,7 +132,14 @@ def _batch_line(given: Any, source: str | None) -> dict[str, Any]:
 
 
 def load(
-    records: bytes, mode: str, branch: str | None, base: str | None, message: str | None = None
+    records: bytes,
+    mode: str,
+    branch: str | None,
+    base: str | None,
+    message: str | None = None,
+    *,
+    dry_run: bool = False,
+    on_error: str = "stop",
 ) -> Request[LoadResult]:
     """Records as lines, in one body and one commit."""
     if len(records) > BODY_LIMIT:
@@ -143,7 +151,14 @@ def load(
         "POST",
         "/load/ndjson",
         answers.load,
-        query=pairs(mode=mode, branch=branch, message=message, **{"from": base}),
+        query=pairs(
+            mode=mode,
+            branch=branch,
+            message=message,
+            dry_run="true" if dry_run else None,
+            on_error=None if on_error == "stop" else on_error,
+            **{"from": base},
+        ),
         content=records,
         headers={"Content-Type": NDJSON},
     )
@@ -166,9 +181,9 @@ def apply_schema(text: str, branch: str, allow_data_loss: bool, message: str | N
     return Request("POST", "/schema/apply", lambda answer: dict(answer.json()), json=body)
 
 
-def catalog(branch: str) -> Request[list[dict[str, Any]]]:
+def catalog(branch: str) -> Request[ShownList[dict[str, Any]]]:
     """The stored queries with their parameters, for those who may read a branch."""
-    return Request("GET", "/queries", lambda answer: list(answer.json()["queries"]), query=pairs(branch=branch))
+    return Request("GET", "/queries", lambda answer: ShownList(answer.json()["queries"]), query=pairs(branch=branch))
 
 
 def permissions(branch: str) -> Request[dict[str, Any]]:
@@ -181,9 +196,9 @@ def snapshot(place: Place) -> Request[dict[str, Any]]:
     return Request("GET", "/snapshot", lambda answer: dict(answer.json()), query=place)
 
 
-def graphs() -> Request[list[dict[str, str]]]:
+def graphs() -> Request[ShownList[dict[str, str]]]:
     """The graphs of a server; the base is the server's own."""
-    return Request("GET", "/graphs", lambda answer: list(answer.json()["graphs"]))
+    return Request("GET", "/graphs", lambda answer: ShownList(answer.json()["graphs"]))
 
 
 def text_of(source: str | PathLike[str] | Source) -> str:

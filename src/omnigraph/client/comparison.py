@@ -15,7 +15,7 @@ from omnigraph.engine.changes.diff import CHANGES, Difference, EntityChange, Pro
 _PAGE = 8_192
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class _ServedChange(ValueChange):
     """A change whose differing values come from the server."""
 
@@ -25,7 +25,7 @@ class _ServedChange(ValueChange):
         yield from self.told
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RemoteDifference(Difference):
     """A difference as a server returns it; the steps between the schemas are JSON objects."""
 

@@ -16,7 +16,7 @@ from omnigraph.client.prepared import Prepares
 from omnigraph.client.streams import write_stream
 from omnigraph.client.transport import Transport, base_url
 from omnigraph.client.unserved import Served
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, ShownList
 from omnigraph.engine.api.arguments import renamed
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class RemoteGraph(Loads, Displayed, Prepares, Served):
         """Another handle on the same graph, bound to a branch; whether it exists shows when it is used."""
         return RemoteGraph(self._transport, name)
 
-    def server_graphs(self) -> list[dict[str, str]]:
+    def server_graphs(self) -> ShownList[dict[str, str]]:
         """The graphs that the server lists, by id, for a handle on the server itself."""
         return self._transport.send(calls.graphs())
 
@@ -153,7 +153,7 @@ class RemoteGraph(Loads, Displayed, Prepares, Served):
         """Types with counts, properties, indexes and sizes, the branches, and the newest commit, now or at a commit."""
         return self._transport.send(inspection.describe(self._place(branch, at)))
 
-    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+    def indexes(self, *, branch: str | None = None) -> ShownList[IndexReport]:
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
         return self._transport.send(inspection.indexes(branch or self._branch))
 
@@ -318,10 +318,10 @@ class RemoteGraph(Loads, Displayed, Prepares, Served):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<RemoteGraph on branch '{self._branch}'>"
+        return f"<RemoteGraph {self._transport.graph} on branch '{self._branch}'>"
 
 
-class RemoteGraphAt:
+class RemoteGraphAt(Displayed):
     """One moment of a served graph; it never changes, whatever is committed later."""
 
     def __init__(self, graph: RemoteGraph, commit: GraphCommit) -> None:
@@ -377,4 +377,4 @@ class RemoteGraphAt:
         return self._graph.export(target, types, at=self._commit)
 
     def __repr__(self) -> str:
-        return f"<RemoteGraphAt at {self.commit_id}>"
+        return f"<RemoteGraphAt of {self._graph._transport.graph} at {self.commit_id}>"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.client import answers
 from omnigraph.client.request import Request, members, no_answer, pairs, segment
 from omnigraph.compiler.query.host_values import json_params
+from omnigraph.display import ShownList
 
 if TYPE_CHECKING:
     from omnigraph.client.streams import WholeLines
@@ -47,10 +48,12 @@ class FeedPlace:
     page_token: str | None = None
 
 
-def list_branches() -> Request[list[str]]:
+def list_branches() -> Request[ShownList[str]]:
     """The names, main first."""
     return Request(
-        "GET", "/branches", lambda answer: sorted(answer.json()["branches"], key=lambda name: (name != "main", name))
+        "GET",
+        "/branches",
+        lambda answer: ShownList(sorted(answer.json()["branches"], key=lambda name: (name != "main", name))),
     )
 
 
@@ -102,9 +105,9 @@ def replay(kind: str, commit: str, branch: str, how: Settling) -> Request[Replay
     return Request("POST", f"/commits/{segment(commit)}/{kind.replace('_', '-')}", answers.replay, json=body)
 
 
-def list_tags() -> Request[list[Tag]]:
+def list_tags() -> Request[ShownList[Tag]]:
     """Every tag by name."""
-    return Request("GET", "/tags", lambda answer: [answers.tag(each) for each in answer.json()["tags"]])
+    return Request("GET", "/tags", lambda answer: ShownList(map(answers.tag, answer.json()["tags"])))
 
 
 def show_tag(name: str) -> Request[Tag]:
@@ -143,12 +146,12 @@ class CommitQuery:
         return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in given.items()}
 
 
-def list_commits(wanted: CommitQuery) -> Request[list[GraphCommit]]:
+def list_commits(wanted: CommitQuery) -> Request[ShownList[GraphCommit]]:
     """The history of a branch, newest first."""
     return Request(
         "GET",
         "/commits",
-        lambda answer: [answers.commit(each) for each in answer.json()["commits"]],
+        lambda answer: ShownList(map(answers.commit, answer.json()["commits"])),
         query=pairs(**wanted.members()),
     )
 

@@ -13,6 +13,7 @@ from omnigraph.client.failures import failure
 from omnigraph.client.history_calls import CommitQuery
 from omnigraph.client.request import Answer, Request, members, pairs, segment
 from omnigraph.compiler.query.host_values import json_params
+from omnigraph.display import DisplayedText, ShownList
 from omnigraph.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -57,16 +58,18 @@ def _description(answer: Answer) -> Description:
     return Description(body["uri"], body["branch"], body["commit"], types, tuple(body["branches"]), apart)
 
 
-def indexes(branch: str) -> Request[list[IndexReport]]:
+def indexes(branch: str) -> Request[ShownList[IndexReport]]:
     """The indexes of a branch."""
     return Request("GET", "/indexes", _indexes, query=pairs(branch=branch))
 
 
-def _indexes(answer: Answer) -> list[IndexReport]:
+def _indexes(answer: Answer) -> ShownList[IndexReport]:
     from omnigraph.engine.maintenance.indexes import IndexReport
 
     found = answer.json()["indexes"]
-    return [IndexReport(**{name: value for name, value in each.items() if name != "coverage"}) for each in found]
+    return ShownList(
+        IndexReport(**{name: value for name, value in each.items() if name != "coverage"}) for each in found
+    )
 
 
 def moment(
@@ -174,8 +177,8 @@ def _history(answer: Answer) -> EntityHistory:
 # --- plans --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteExplanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class RemoteExplanation(DisplayedText):
     """The plan of a read as a server returns it."""
 
     text: str
@@ -204,8 +207,8 @@ def _explanation(answer: Answer) -> RemoteExplanation:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class RemotePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class RemotePlan(DisplayedText):
     """The steps of a schema change as a server returns them; each is a JSON object with its `kind`."""
 
     supported: bool
@@ -234,16 +237,16 @@ def _plan(answer: Answer) -> RemotePlan:
 # --- history -----------------------------------------------------------------------------------------------
 
 
-def log(wanted: CommitQuery, branch: str | None, *, every_branch: bool) -> Request[list[LogEntry]]:
+def log(wanted: CommitQuery, branch: str | None, *, every_branch: bool) -> Request[ShownList[LogEntry]]:
     """The history as a graph."""
     asked = {**wanted.members(), "branch": branch, "every_branch": "true" if every_branch else None}
     return Request("GET", "/log", _log, query=pairs(**asked))
 
 
-def _log(answer: Answer) -> list[LogEntry]:
+def _log(answer: Answer) -> ShownList[LogEntry]:
     from omnigraph.engine.changes.log import LogEntry
 
-    return [
+    return ShownList(
         LogEntry(
             answers.commit(each),
             tuple(each["parents"]),
@@ -252,4 +255,4 @@ def _log(answer: Answer) -> list[LogEntry]:
             each["unknown_parent"],
         )
         for each in answer.json()["commits"]
-    ]
+    )

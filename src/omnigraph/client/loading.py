@@ -44,14 +44,14 @@ class Loads:
         """Load records, or the files of a mapping, as one commit, or not at all.
 
         Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, which are uploaded, one for each source; with it, `dry_run` checks everything and
-        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        names files of this machine, which are uploaded, one for each source. `dry_run` checks everything and writes
+        nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
         if mapping is None:
-            _refuse_options(data, on_error, dry_run=dry_run)
-            asked = calls.load(calls.records_of(data), mode, named, from_, message)
+            records = calls.records_of(_given(data))
+            asked = calls.load(records, mode, named, from_, message, dry_run=dry_run, on_error=on_error)
             return self._transport.send(asked.with_attempts(attempts))
         prepared = _prepared(data, mapping)
         try:
@@ -87,14 +87,14 @@ class AsyncLoads:
         """Load records, or the files of a mapping, as one commit, or not at all.
 
         Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, which are uploaded, one for each source; with it, `dry_run` checks everything and
-        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        names files of this machine, which are uploaded, one for each source. `dry_run` checks everything and writes
+        nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
         if mapping is None:
-            _refuse_options(data, on_error, dry_run=dry_run)
-            asked = calls.load(calls.records_of(data), mode, named, from_, message)
+            records = calls.records_of(_given(data))
+            asked = calls.load(records, mode, named, from_, message, dry_run=dry_run, on_error=on_error)
             return await self._transport.send(asked.with_attempts(attempts))
         prepared = _prepared(data, mapping)
         try:
@@ -140,34 +140,17 @@ class _Prepared:
         return Request("POST", "/load/files", self._loaded, json=body)
 
     def _loaded(self, answer: Answer) -> LoadResult:
-        from dataclasses import replace
-
-        body = answer.json()
-        examples: dict[str, str] = {}
-        for entry in body["rejects"]:
-            first = entry["reasons"][0]["message"]
-            path = self.files.get(entry["file"])
-            shown = entry["file"] if path is None else path.name  # uploaded names mean nothing to the caller
-            examples.setdefault(entry["code"], f"{shown}: {first} (line {entry['line']})")
-        found = answers.load(answer)
-        return replace(
-            found,
-            rejected=body["rejected"],
-            skipped=body["skipped"],
-            dry_run=body["dry_run"],
-            examples=examples if body["dry_run"] else {},
-        )
+        return answers.load(answer, {name: path.name for name, path in self.files.items()})
 
     def removals(self, branch: str) -> Iterator[Request[None]]:
         for name in self.files:
             yield Request("DELETE", f"/uploads/{segment(name)}", no_answer, query=pairs(branch=branch))
 
 
-def _refuse_options(data: Any, on_error: str, *, dry_run: bool) -> None:
+def _given(data: Any) -> Any:
     if data is None:
         raise BadRequest("load takes either data or a mapping")
-    if dry_run or on_error != "stop":
-        raise BadRequest(f"dry_run and on_error over HTTP are for loads with a mapping; without one, {_ELSEWHERE}")
+    return data
 
 
 def _prepared(data: Any, given: Given) -> _Prepared:

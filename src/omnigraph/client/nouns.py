@@ -12,6 +12,7 @@ from omnigraph.client.inspection import RemotePlan
 from omnigraph.client.streams import WholeLines, events, write_stream
 from omnigraph.client.transport import Transport
 from omnigraph.client.unserved import Served
+from omnigraph.display import Displayed, ShownList
 
 if TYPE_CHECKING:
     from omnigraph.compiler.source import Source
@@ -30,17 +31,20 @@ if TYPE_CHECKING:
     from omnigraph.storage.branches.tags import Tag
     from omnigraph.storage.manifest.commits import GraphCommit
 
-TagListing: TypeAlias = "list[Tag]"
-Entries: TypeAlias = "list[LogEntry]"
-Listing: TypeAlias = "list[GraphCommit]"  # the method `list` hides the builtin inside the class
+TagListing: TypeAlias = "ShownList[Tag]"
+Entries: TypeAlias = "ShownList[LogEntry]"
+Listing: TypeAlias = "ShownList[GraphCommit]"  # the method `list` hides the builtin inside the class
 
 
-class RemotePart(Served):
+class RemotePart(Displayed, Served):
     """What every part has: the connection, and the branch that its graph is bound to."""
 
     def __init__(self, transport: Transport, branch: str) -> None:
         self._transport = transport
         self._branch = branch
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of branch '{self._branch}' of {self._transport.graph}>"
 
 
 class RemoteSchema(RemotePart):
@@ -86,7 +90,7 @@ class RemoteBranches(RemotePart):
         """Create a branch; it shares every table with its source until it writes to it."""
         self._transport.send(history_calls.create_branch(name, from_ or self._branch))
 
-    def list(self) -> list[str]:
+    def list(self) -> ShownList[str]:
         """Names of all branches, `main` first."""
         return self._transport.send(history_calls.list_branches())
 
@@ -366,7 +370,7 @@ class RemoteQueries(RemotePart):
 
     _part = "queries"
 
-    def list(self) -> list[dict[str, Any]]:
+    def list(self) -> ShownList[dict[str, Any]]:
         """The catalog: name, description, parameters, and whether it writes."""
         return self._transport.send(calls.catalog(self._branch))
 

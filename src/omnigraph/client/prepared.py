@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.client import calls
 from omnigraph.compiler.source import Source
+from omnigraph.display import Displayed, ShownList, preformatted
 from omnigraph.engine.read.shape.result import Result
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Read:
+class _Read(Displayed):
     """What each call sends beside its parameters."""
 
     source: str
@@ -25,7 +26,10 @@ class _Read:
     branch: str | None
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name or self.source!r})"
+        return f"{type(self).__name__}({self.name or ' '.join(self.source.split())})"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.source)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -38,9 +42,9 @@ class RemotePrepared(_Read):
         """Run it with these parameters."""
         return self.graph.query(Source(self.source), self.name, params, branch=self.branch)
 
-    def many(self, params: Sequence[Mapping[str, Any] | None]) -> list[Result]:
+    def many(self, params: Sequence[Mapping[str, Any] | None]) -> ShownList[Result]:
         """Run it once for each set of parameters, one request after the other; the results in order."""
-        return [self(each) for each in params]
+        return ShownList(self(each) for each in params)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -53,9 +57,9 @@ class AsyncPrepared(_Read):
         """Run it with these parameters."""
         return await self.graph.query(Source(self.source), self.name, params, branch=self.branch)
 
-    async def many(self, params: Sequence[Mapping[str, Any] | None]) -> list[Result]:
+    async def many(self, params: Sequence[Mapping[str, Any] | None]) -> ShownList[Result]:
         """Run it once for each set of parameters, one request after the other; the results in order."""
-        return [await self(each) for each in params]
+        return ShownList([await self(each) for each in params])
 
 
 class Prepares:

@@ -50,6 +50,11 @@ class Transport:
         self._base = base
         self._client = self._http.Client(**_options(token))
 
+    @property
+    def graph(self) -> str:
+        """The address of the graph."""
+        return self._base
+
     def send(self, request: Request[T]) -> T:
         """Ask, wait, decode."""
         for attempt in range(_ATTEMPTS):
@@ -85,6 +90,11 @@ class AsyncTransport:
         self._http = _httpx()
         self._base = base
         self._client = self._http.AsyncClient(**_options(token))
+
+    @property
+    def graph(self) -> str:
+        """The address of the graph."""
+        return self._base
 
     @classmethod
     def inside(cls, application: Any, base: str, headers: Mapping[str, str]) -> AsyncTransport:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from omnigraph.display import counted
 from omnigraph.embeddings.config import EmbeddingConfig
 from omnigraph.embeddings.local import LocalEmbedder
 from omnigraph.embeddings.mock import mock_vector
@@ -123,7 +124,9 @@ class HttpEmbedder:
                 if isinstance(error, EmbeddingError):
                     raise
                 if attempt >= limits.retry_attempts:
-                    raise EmbeddingError(f"{self.config.provider} failed {attempt} times; last: {error}") from error
+                    raise EmbeddingError(
+                        f"{self.config.provider} failed in {counted(attempt, 'attempt')}; last: {error}"
+                    ) from error
                 backoff = limits.retry_backoff_ms / 1000 * 2 ** min(attempt - 1, _MAX_DOUBLINGS)
                 self._wait(max(backoff, error.after), deadline)
                 attempt += 1

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
+from omnigraph.display import Displayed, counted
 from omnigraph.errors.base import OmnigraphError
 
 
@@ -66,8 +67,8 @@ ConflictKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class MergeConflict:
+@dataclass(frozen=True, slots=True, repr=False)
+class MergeConflict(Displayed):
     """One reason why two branches do not fit together; `properties` are those in which the two rows differ.
 
     `ours` (the target) and `theirs` (the source) are the values of those; where one side has deleted the row it is
@@ -106,10 +107,8 @@ class MergeConflicts(Conflict):
         self.conflicts = tuple(conflicts)
         shown = "; ".join(f"{item.table_key}: {item.message}" for item in self.conflicts[: self._SHOWN])
         more = len(self.conflicts) - self._SHOWN
-        plural = "" if len(self.conflicts) == 1 else "s"
-        super().__init__(
-            f"{len(self.conflicts)} merge conflict{plural}: {shown}{f'; and {more} more' if more > 0 else ''}"
-        )
+        found = counted(len(self.conflicts), "merge conflict")
+        super().__init__(f"{found}: {shown}{f'; and {more} more' if more > 0 else ''}")
 
     def details(self) -> dict[str, Any]:
         return {"merge_conflicts": [item.to_dict() for item in self.conflicts]}

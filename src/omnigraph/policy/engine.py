@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from omnigraph.display import Displayed, counted
 from omnigraph.policy.actions import Action
 from omnigraph.policy.visibility import NOTHING, Visibility, meet, shows_no_more, visibility_of
 
@@ -28,8 +29,8 @@ class PolicyRequest:
     target: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyDecision:
+@dataclass(frozen=True, slots=True, repr=False)
+class PolicyDecision(Displayed):
     """Yes or no, the rule that said yes, and a sentence about it."""
 
     allowed: bool
@@ -37,7 +38,7 @@ class PolicyDecision:
     message: str
 
 
-class PolicyEngine:
+class PolicyEngine(Displayed):
     """One compiled bundle; `graph_id` is None for the bundle of the server itself."""
 
     def __init__(self, bundle: Bundle, graph_id: str | None) -> None:
@@ -55,6 +56,10 @@ class PolicyEngine:
         self._rules = {rule.id: rule for rule in bundle.rules}
         self._restricts = any(rule.restricts_reading for rule in bundle.rules)
         self._claiming: dict[tuple[str, frozenset[str]], PolicyEngine] = {}
+
+    def __repr__(self) -> str:
+        whose = "the server" if self.graph_id is None else f"graph '{self.graph_id}'"
+        return f"<PolicyEngine of {whose}: {counted(len(self._rules), 'rule')}>"
 
     def decide(self, actor: str, request: PolicyRequest) -> PolicyDecision:
         """The decision; PolicyFailed when the policy cannot be evaluated."""

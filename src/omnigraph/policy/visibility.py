@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from omnigraph.display import Displayed
+
 if TYPE_CHECKING:
     from omnigraph.policy.bundle import Rule
 
 
-@dataclass(frozen=True, slots=True)
-class Visibility:
+@dataclass(frozen=True, slots=True, repr=False)
+class Visibility(Displayed):
     """A restriction of reading; having none is None. `types` is None when every type is visible."""
 
     types: frozenset[str] | None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from omnigraph.display import counted
 from omnigraph.render.picture import Picture
 from omnigraph.render.render import render
 from omnigraph.render.svg import to_svg
@@ -27,8 +28,8 @@ class Drawing(str):
         Path(path).write_bytes(render(self.picture, os.fspath(path)))
 
     def __repr__(self) -> str:
-        nodes, edges = len(self.picture.boxes), self.picture.edges
-        return f"<Drawing of {self.picture.title}: {nodes} nodes, {edges} edges>"
+        nodes, edges = counted(len(self.picture.boxes), "node"), counted(self.picture.edges, "edge")
+        return f"<Drawing of {self.picture.title}: {nodes}, {edges}>"
 
     def _repr_svg_(self) -> str:
         return str(self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from omnigraph.display import counted
 from omnigraph.render.layout import LABEL_LINE, Placed, Route, lay_out
 from omnigraph.render.picture import Picture
 from omnigraph.render.style import INK, LINE, QUIET, fills
@@ -34,7 +35,7 @@ def to_html(picture: Picture) -> str:
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{html.escape(picture.title)}</title>\n"
         f"<style>{_CSS}</style></head>\n<body><header><h1>{html.escape(picture.title)}</h1>"
-        f"<span>{len(picture.boxes)} nodes, {picture.edges} edges</span>{note}</header>\n"
+        f"<span>{counted(len(picture.boxes), 'node')}, {counted(picture.edges, 'edge')}</span>{note}</header>\n"
         f"<main>{to_svg(picture)}</main>\n<script>{_SCRIPT}</script></body></html>\n"
     )
 

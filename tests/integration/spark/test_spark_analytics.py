@@ -80,5 +80,5 @@ def test_what_is_wrong_is_told_as_in_memory(graph: og.Graph, spark: Any) -> None
     graph.branches.create("light")
     light = graph.branch("light")
     light.load([{"edge": "Knows", "from": "p1", "to": "p2"}])
-    with pytest.raises(BadRequest, match="1 edges of 'Knows' have no 'weight'"):
+    with pytest.raises(BadRequest, match="1 edge of 'Knows' without 'weight'"):
         light.analytics.pagerank("Knows", weight="weight", runner="spark", spark=spark)

@@ -241,6 +241,21 @@ PLAN = [
 ]
 
 
+def test_the_shell_suggests_what_could_stand_there(desk: Desk) -> None:
+    desk.graph()
+    desk.write("people.jsonl", '{"type":"Person","data":{"name":"Zoe","age":7}}\n')
+    assert desk.run("branch", "create", "review", "--store", "g").code == 0
+    assert desk.run("tag", "create", "release-1", "--store", "g").code == 0
+    done = desk.run(
+        "shell", "g", stdin=":load poeple.jsonl\n:format tabel\n:branch reveiw\n:at relase-1\n:load no/where.csv\n"
+    )
+    for meant in ("people.jsonl", "table", "review", "release-1"):
+        assert f"= help: did you mean '{meant}'?" in done.stderr, done.stderr
+    assert "No such file: 'poeple.jsonl'" in done.stderr
+    assert "No such file: 'no/where.csv'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_the_shell_takes_a_script(desk: Desk) -> None:
     desk.graph()
     script = """\

@@ -136,7 +136,7 @@ def result(member: Any) -> str:
     text = str(inspect.signature(function).return_annotation)
     text = re.sub(r"\b(Remote|Async)(?=[A-Z](?!terator|ny))", "", text).replace("AsyncIterator", "Iterator")
     text = text.replace("Coroutine[Any, Any, str]", "str")
-    return {"Names": "list[str]", "Self": "Graph"}.get(text, text)
+    return {"Names": "ShownList[str]", "Self": "Graph"}.get(text, text)
 
 
 GRAPH, REMOTE, ASYNC = surface(EMBEDDED), surface(SERVED), surface(AWAITED)

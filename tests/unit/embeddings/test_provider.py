@@ -177,7 +177,7 @@ def test_busy_provider_is_asked_again_and_refusals_are_not(busy: list[tuple[int,
 
 def test_attempts_run_out_with_the_last_reason() -> None:
     script = Script(*[(500, b"broken")] * 3)
-    with served(script) as url, pytest.raises(EmbeddingError, match="failed 3 times; last: HTTP 500: broken"):
+    with served(script) as url, pytest.raises(EmbeddingError, match="failed in 3 attempts; last: HTTP 500: broken"):
         make_embedder(config(url, retry_attempts=3)).embed(["a"], 2, "query")
 
 
@@ -204,7 +204,7 @@ def test_vectors_that_cannot_be_used_are_refused(vector: list[Any], message: str
 
 
 def test_an_unreachable_provider_is_an_embedding_error() -> None:
-    with pytest.raises(EmbeddingError, match="failed 2 times"):
+    with pytest.raises(EmbeddingError, match="failed in 2 attempts"):
         make_embedder(config("http://127.0.0.1:1", retry_attempts=2)).embed(["a"], 2, "query")
 
 

@@ -207,7 +207,7 @@ def test_what_cannot_be_done_is_told(graph: og.Graph, call: object, error: type[
 
 def test_a_missing_or_negative_weight_is_told(graph: og.Graph) -> None:
     graph.load([{"edge": "Knows", "from": "h", "to": "a"}])
-    with pytest.raises(BadRequest, match="1 edges of 'Knows' have no 'weight'"):
+    with pytest.raises(BadRequest, match="1 edge of 'Knows' without 'weight'"):
         graph.analytics.pagerank("Knows", weight="weight")
     graph.mutate('query w() { update Knows set { weight: -1.0 } where from = "h" }')
     with pytest.raises(BadRequest, match="negative or infinite"):

@@ -286,7 +286,7 @@ def test_objects_with_attributes_are_imported(tmp_path: Path) -> None:
         assert graph.get("Person", "1") == {"id": "1", "name": "x", "odd": "1"}
         again = importers.from_networkx(network, graph, mode="merge")
         assert again.load.commit is not None
-    with pytest.raises(BadRequest, match="cannot import a dict"):
+    with pytest.raises(BadRequest, match="cannot import an object of type dict"):
         importers.from_networkx({}, tmp_path / "x.omni")
     with pytest.raises(BadRequest, match="the same text"):
         importers.from_networkx(Network([(1, {}), ("1", {})], []), tmp_path / "x.omni")

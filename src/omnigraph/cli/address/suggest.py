@@ -45,16 +45,22 @@ def _near_reference(call: Call, name: str, *, tags: bool) -> str | None:
 def _near_path(call: Call, message: str) -> str | None:
     """The nearest file beside one that was typed, is not there, and is what the message is about."""
     for text in _typed_paths(call):
-        path = Path(text)
-        if f"'{text}'" not in message and f"'{os.path.abspath(path)}'" not in message:
+        if f"'{text}'" not in message and f"'{os.path.abspath(text)}'" not in message:
             continue
-        try:
-            beside = [] if path.exists() else [each.name for each in path.parent.iterdir()]
-        except (OSError, ValueError):
-            continue
-        if (near := nearest_word(path.name, beside)) is not None:
-            return str(path.with_name(near))
+        if (near := nearest_file(text)) is not None:
+            return near
     return None
+
+
+def nearest_file(text: str) -> str | None:
+    """The file beside a path that does not exist whose name is nearest."""
+    path = Path(text)
+    try:
+        beside = [] if path.exists() else [each.name for each in path.parent.iterdir()]
+    except (OSError, ValueError):
+        return None
+    near = nearest_word(path.name, beside)
+    return None if near is None else str(path.with_name(near))
 
 
 def _typed_paths(call: Call) -> Iterator[str]:

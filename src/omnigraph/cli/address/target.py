@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from omnigraph.cli.address.credentials import token_for
 from omnigraph.cli.address.scope import ClusterScope, ServerScope, StoreScope, resolve_scope
 from omnigraph.cli.call import Call
-from omnigraph.cli.terminal.output import counted
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest, OmnigraphError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from json import dumps
 from typing import Any
 
 from omnigraph.cli.terminal import output
+from omnigraph.display import counted
 from omnigraph.errors import (
     ChangeFeedGap,
     ChangeSchemaBoundary,
@@ -52,7 +53,7 @@ def message_of(error: Exception) -> str:
     """The sentence for a failure, with details on further lines."""
     match error:
         case MergeConflicts():
-            found = f"{output.counted(len(error.conflicts), 'merge conflict')}; nothing was written"
+            found = f"{counted(len(error.conflicts), 'merge conflict')}; nothing was written"
             return "\n".join([found, *map(conflict_text, error.conflicts), CONFLICT_ADVICE])
         case ParameterError() if error.parameter is not None:
             hint = f"\n= help: pass it with -p {error.parameter}=VALUE, or in --params" if error.code == "P006" else ""

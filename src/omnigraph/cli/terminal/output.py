@@ -33,16 +33,6 @@ def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def counted(count: int, noun: str) -> str:
-    """A number of things, in the singular or the plural.
-
-    >>> counted(1, "entity"), counted(2, "entity"), counted(0, "node type"), counted(3, "branch")
-    ('1 entity', '2 entities', '0 node types', '3 branches')
-    """
-    several = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{count} {noun if count == 1 else several}"
-
-
 def note(text: str) -> None:
     """One line beside the result."""
     sys.stderr.write(f"{text}\n")

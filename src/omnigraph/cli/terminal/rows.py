@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.cli.terminal.output import compact, counted, pretty
+from omnigraph.cli.terminal.output import compact, pretty
+from omnigraph.display import counted
 from omnigraph.engine.values.text_table import TextColumn, TextLayout, text_table, value_column
 
 

@@ -40,7 +40,9 @@ def read_header(kind: Kind, name: str, annotations: tuple[ast.Annotation, ...], 
     reader = _Reader(f"{kind} '{name}'", source)
     for each in annotations:
         if each.name in MARKS or each.name == "embed":
-            reader.fail("S030", f"@{each.name} belongs on a property, not on a {kind}", each)
+            reader.fail(
+                "S030", f"@{each.name} belongs on a property, not on {'an' if kind == 'edge' else 'a'} {kind}", each
+            )
         reader.read(each)
     return reader.finish()
 

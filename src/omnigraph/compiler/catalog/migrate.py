@@ -22,10 +22,11 @@ from omnigraph.compiler.catalog.steps import (
 )
 from omnigraph.compiler.diagnostics import Diagnostic
 from omnigraph.compiler.source import Source
+from omnigraph.display import DisplayedText
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(DisplayedText):
     """An ordered list of steps and the schema that stands at its end."""
 
     steps: tuple[Step, ...]

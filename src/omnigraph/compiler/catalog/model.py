@@ -8,6 +8,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from omnigraph.compiler.types import PropType
+from omnigraph.display import Displayed
 
 
 def _empty() -> Mapping[str, PropType]:
@@ -125,8 +126,8 @@ class InterfaceType:
     property_ids: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Catalog:
+@dataclass(frozen=True, repr=False)
+class Catalog(Displayed):
     """Every type of one schema, by name; `ir_hash` is "" until it is accepted into a graph."""
 
     nodes: Mapping[str, NodeType]

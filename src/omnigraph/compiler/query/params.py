@@ -12,6 +12,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.host_values import json_value
 from omnigraph.compiler.temporal import BadTemporal, Date, DateTime, parse_date, parse_datetime
 from omnigraph.compiler.types import FLOATING, INTEGER, INTEGER_RANGE, PropType
+from omnigraph.display import counted
 from omnigraph.errors import ParameterError
 
 Scalar: TypeAlias = str | int | float | bool | Date | DateTime
@@ -157,7 +158,7 @@ def _vector(name: str, kind: PropType, value: object) -> list[Scalar]:
     if not isinstance(value, list | tuple):
         raise ParameterError("P005", f"parameter '{name}' must be an array of {kind.dim} numbers", parameter=name)
     if len(value) != kind.dim:
-        message = f"parameter '{name}' has {len(value)} elements, {kind} needs {kind.dim}"
+        message = f"parameter '{name}' has {counted(len(value), 'element')}, {kind} needs {kind.dim}"
         raise ParameterError("P005", message, parameter=name)
     if _are_singles(value):
         return list(value)
@@ -217,7 +218,7 @@ def _json_kind(value: object) -> str:
         case Mapping():
             return "an object"
         case _:
-            return f"a {type(value).__name__}"
+            return f"a value of type {type(value).__name__}"
 
 
 def _base(name: str) -> str:

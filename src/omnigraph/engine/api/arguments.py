@@ -163,7 +163,8 @@ def describe(kind: Kind) -> str:
     if origin is Callable:
         return "a function"
     kind = origin or kind
-    return _WORDS.get(kind) or f"a {getattr(kind, '__name__', kind)}"
+    name = str(getattr(kind, "__name__", kind))
+    return _WORDS.get(kind) or f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 _SURE: Mapping[Any, type] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from omnigraph.display import ShownList
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.merge.merge import MergeCall, merge_branches, preview_merge
@@ -17,7 +18,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.storage.branches import branches
 from omnigraph.storage.branches.names import branch_name, new_name
 
-Names: TypeAlias = list[str]  # the method `list` hides the builtin inside the class
+Names: TypeAlias = ShownList[str]  # the method `list` hides the builtin inside the class
 
 
 @checked_methods
@@ -41,7 +42,7 @@ class Branches(Noun):
     def list(self) -> Names:
         """Names of all branches, `main` first."""
         self._core.require_open()
-        return branches.list_branches(self._core.store)
+        return ShownList(branches.list_branches(self._core.store))
 
     def rename(self, name: str, to: str) -> None:
         """Give a branch another name; its commits, and the branches that were made from it, stay what they are.

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TypeAlias
 
+from omnigraph.display import ShownList
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.changes.blame import Blame, blame
@@ -28,8 +29,8 @@ from omnigraph.policy.actions import Action
 from omnigraph.storage.branches.branches import list_branches
 from omnigraph.storage.manifest.commits import GraphCommit
 
-Listing: TypeAlias = list[GraphCommit]  # the method `list` hides the builtin inside the class
-Entries: TypeAlias = list[LogEntry]
+Listing: TypeAlias = ShownList[GraphCommit]  # the method `list` hides the builtin inside the class
+Entries: TypeAlias = ShownList[LogEntry]
 
 
 @checked_methods
@@ -65,7 +66,7 @@ class Commits(Noun):
         )
         lineage, most = self._core.state(self._named(branch)).lineage, _bound(limit)
         shown = visible(lineage.newest_first(), self._core.visibility)
-        found = [*islice(filter(wanted.test(self._core), shown), most)]
+        found = ShownList(islice(filter(wanted.test(self._core), shown), most))
         if type is not None and not found:
             require_type(self._core, self._named(branch), type, visible(lineage.newest_first(), self._core.visibility))
         return found
@@ -131,7 +132,7 @@ class Commits(Noun):
         found = selected(entries, lambda each: (named if each.branches or each.tags else matches)(each.commit))
         if type is not None and not found:
             require_type(self._core, self._named(branch), type, (entry.commit for entry in entries))
-        return found[:most]
+        return ShownList(found[:most])
 
     def blame(
         self, type_name: str, entity_id: str, *, branch: str | None = None, at: str | GraphCommit | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, ShownList
 from omnigraph.engine.api.arguments import checked, checked_methods
 from omnigraph.engine.merge.fast_forward import Endpoints, TransferReport, fast_forward
 from omnigraph.engine.views.lifecycle import StrPath, open_graph
@@ -132,9 +132,9 @@ class Backups(Displayed):
         open_graph(graph, read_only=True)
         return transfer.back_up(store_for(graph, DEFAULTS), self._root, verify=verify, report=progress)
 
-    def list(self) -> list[BackupSnapshot]:
+    def list(self) -> ShownList[BackupSnapshot]:
         """Every backup, oldest first."""
-        return transfer.list_backups(self._root)
+        return ShownList(transfer.list_backups(self._root))
 
     def restore(
         self,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.compiler.catalog.steps import type_text
+from omnigraph.display import Displayed, DisplayedText, counted, html_table, text_cell
 from omnigraph.engine.changes.divergence import Divergence
 from omnigraph.engine.maintenance.indexes import IndexReport
 from omnigraph.engine.values.arrow import TableType, table_types
@@ -17,8 +17,8 @@ from omnigraph.memory.sizes import size_text
 from omnigraph.storage.lance.version_contents import version_contents
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedProperty:
+@dataclass(frozen=True, slots=True, repr=False)
+class DescribedProperty(Displayed):
     """One property as it is declared; `masked` ones are empty for this reader, whatever is stored."""
 
     name: str
@@ -30,8 +30,8 @@ class DescribedProperty:
     masked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DescribedType:
+@dataclass(frozen=True, slots=True, repr=False)
+class DescribedType(Displayed):
     """One type: how many entities it has, how it is declared, and how many of its indexes are built.
 
     `bytes` is the size of its data files as far as they say it; None where it would tell of masked values.
@@ -56,8 +56,8 @@ class DescribedType:
 _HEAD = ("kind", "type", "entities", "properties", "key or ends", "indexes")
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+@dataclass(frozen=True, slots=True, repr=False)
+class Description(DisplayedText):
     """A graph at a glance; printed it is a table, in a notebook too."""
 
     uri: str
@@ -102,26 +102,20 @@ class Description:
         ]
         return "\n".join([self._title(), *(text_table(columns, TextLayout()) if rows else ()), self._tail()])
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in _HEAD)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in each.cells()) + "</tr>"
-            for each in self.types
-        )
-        title, tail = html.escape(self._title()), html.escape(self._tail())
-        return f"<p>{title}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{tail}</p>"
+        numeric = [name in ("entities", "properties") for name in _HEAD]
+        table = html_table(_HEAD, [each.cells() for each in self.types], numeric, text_cell)
+        return f"<p>{text_cell('', self._title())}</p>{table}<p>{text_cell('', self._tail())}</p>"
 
     def _title(self) -> str:
         return f"{self.uri} on branch {self.branch}, commit {self.commit or 'none'}"
 
     def _tail(self) -> str:
         total = sum(each.entities for each in self.types)
-        entities, types = "entity" if total == 1 else "entities", "type" if len(self.types) == 1 else "types"
         known = [each.bytes for each in self.types if each.bytes is not None]
         size = f", {size_text(sum(known))}" if known and len(known) == len(self.types) else ""
-        return f"{total:,} {entities} of {len(self.types)} {types}{size}; branches: {', '.join(self.branches)}"
+        entities, types = counted(total, "entity", grouped=True), counted(len(self.types), "type")
+        return f"{entities} of {types}{size}; branches: {', '.join(self.branches)}"
 
 
 def described_types(view: View, indexes: Iterable[IndexReport]) -> Iterator[DescribedType]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from omnigraph.display import ShownList
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.branch_reader import BranchReader
 from omnigraph.engine.values.message import commit_message
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 class GraphMaintenance(BranchReader):
     """What an operator does to a graph; it changes how rows are stored, never which rows there are."""
 
-    def indexes(self, *, branch: str | None = None) -> list[IndexReport]:
+    def indexes(self, *, branch: str | None = None) -> ShownList[IndexReport]:
         """Every index that the schema asks for: what it is built as, and how much of its table it covers."""
         from omnigraph.engine.maintenance.indexes import report_indexes
 
-        return report_indexes(self._core.view(self._named(branch)))
+        return ShownList(report_indexes(self._core.view(self._named(branch))))
 
     def ensure_indices(
         self, *, branch: str | None = None, runner: Runner = "auto", message: str | None = None
-    ) -> list[PendingIndex]:
+    ) -> ShownList[PendingIndex]:
         """Build the declared indexes that are missing, in one commit; returns those that cannot be built yet.
 
         `runner="spark"` builds them in Spark tasks, `"inline"` here; `"auto"` takes a running Spark for large tables.
@@ -40,7 +41,7 @@ class GraphMaintenance(BranchReader):
         from omnigraph.engine.maintenance.indexes import ensure_indices
 
         text = commit_message(message)
-        return ensure_indices(self._core, self._named(branch), runner=runner, actor=self.actor, message=text)
+        return ShownList(ensure_indices(self._core, self._named(branch), runner=runner, actor=self.actor, message=text))
 
     def optimize(
         self,
@@ -48,7 +49,7 @@ class GraphMaintenance(BranchReader):
         progress: Callable[[int, int], None] | None = None,
         runner: Runner = "auto",
         message: str | None = None,
-    ) -> list[DatasetStats]:
+    ) -> ShownList[DatasetStats]:
         """Compact the tables of main, extend and build their indexes, and compact the manifest; rows stay the same.
 
         `progress` is called after every table with how many are done, and of how many. `runner` says where indexes are
@@ -58,7 +59,7 @@ class GraphMaintenance(BranchReader):
         from omnigraph.engine.maintenance.optimize import optimize, require_main
 
         require_main(self._branch, "optimize")
-        return optimize(self._core, progress, runner, self.actor, commit_message(message))
+        return ShownList(optimize(self._core, progress, runner, self.actor, commit_message(message)))
 
     def check(
         self,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.compiler.compile import CompiledQuery, compile_query
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, ShownList
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.drawn_results import pictured_by
 from omnigraph.engine.api.runners import Runners
@@ -56,10 +56,10 @@ class Prepared(Displayed):
 
     def many(
         self, params: Sequence[Mapping[str, Any] | None], *, cancel: threading.Event | None = None
-    ) -> list[Result]:
+    ) -> ShownList[Result]:
         """Run it once for each set of parameters, all of them on the same state of the graph; the results in order."""
         ready = self._newest()
-        return [self._run(ready, each, cancel) for each in params]
+        return ShownList(self._run(ready, each, cancel) for each in params)
 
     def _newest(self) -> _Ready:
         state, ready = self._current(), self._ready

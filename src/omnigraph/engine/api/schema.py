@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph.compiler.catalog.migrate import Plan
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.display import counted
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.schema.apply import SchemaApplied, SchemaCall, apply_schema, plan_schema
 from omnigraph.engine.values.message import commit_message
@@ -55,9 +56,8 @@ class SchemaAt:
 
     def __repr__(self) -> str:
         found = self.catalog
-        nodes, edges = len(found.nodes), len(found.edges)
-        types = [f"{nodes} node type{'' if nodes == 1 else 's'}", f"{edges} edge type{'' if edges == 1 else 's'}"]
-        return f"<{type(self).__name__}: {', '.join(types)}>"
+        nodes, edges = counted(len(found.nodes), "node type"), counted(len(found.edges), "edge type")
+        return f"<{type(self).__name__}: {nodes}, {edges}>"
 
     def _repr_svg_(self) -> str:
         return str(self.draw())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from omnigraph.display import ShownList
 from omnigraph.engine.api.arguments import checked_methods
 from omnigraph.engine.api.noun import Noun
 from omnigraph.engine.views.core import Core
@@ -19,7 +20,7 @@ from omnigraph.storage.manifest.commits import GraphCommit
 
 _HEAD_ATTEMPTS = 4
 
-TagListing: TypeAlias = list[Tag]  # the method `list` hides the builtin inside the class
+TagListing: TypeAlias = ShownList[Tag]  # the method `list` hides the builtin inside the class
 
 
 @checked_methods
@@ -70,7 +71,7 @@ class Tags(Noun):
     def list(self) -> TagListing:
         """Every tag by name."""
         self._core.require_open()
-        return tags.list_tags(self._core.store)
+        return ShownList(tags.list_tags(self._core.store))
 
     def show(self, name: str) -> Tag:
         """One tag."""

@@ -61,6 +61,11 @@ class Transaction(Displayed):
         self._graph: Graph | None = None
         self._entered = False
 
+    def __repr__(self) -> str:
+        done = self.result is not None
+        state = "open" if self._graph else "merged" if done else "ended" if self._entered else "not entered"
+        return f"<Transaction on branch '{self.target.branch_name}' of '{self.target.uri}', {state}>"
+
     @property
     def graph(self) -> Graph:
         """A handle on the private branch; it exists while the block runs."""

@@ -17,13 +17,23 @@ from omnigraph.errors import NotFound
 from omnigraph.storage.manifest.commits import GraphCommit
 
 
-@dataclass(frozen=True, slots=True)
-class BlamedProperty:
+@dataclass(frozen=True, slots=True, repr=False)
+class BlamedProperty(Displayed):
     """A value and the commit that set it."""
 
     name: str
     value: Any
     commit: GraphCommit
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        return [
+            ("property", self.name),
+            ("value", repr(self.value)),
+            ("commit", self.commit.graph_commit_id),
+            ("actor", self.commit.actor_id),
+            ("created_at", self.commit.created_at),
+            ("message", self.commit.message),
+        ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import Displayed, counted
 from omnigraph.engine.changes.scope import KINDS, OPS, ChangeScope
 from omnigraph.engine.changes.token import Position, encoded_digest, entity_mark, find_entity
 from omnigraph.engine.values.json_values import Style, json_rows
@@ -48,8 +49,8 @@ Change = dict[str, Any]
 """`{kind, entity_type: {id, name}, id, op, before?, after?}`"""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+@dataclass(frozen=True, slots=True, repr=False)
+class Cause(Displayed):
     """The commit behind a block; `authored_at` is when it was written, not when a reader could first see it."""
 
     graph_commit_id: str
@@ -60,12 +61,23 @@ class Cause:
     authored_at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+@dataclass(frozen=True, slots=True, repr=False)
+class Block(Displayed):
     """A commit and its changes, or as many of them as fit on the page."""
 
     cause: Cause
     changes: list[Change] = field(default_factory=list)
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        cause = self.cause
+        told = [("commit", cause.graph_commit_id), ("actor", cause.actor_id), ("authored_at", cause.authored_at)]
+        few = [
+            {"operation": each["op"], "type": each["entity_type"]["name"], "id": each["id"]} for each in self.changes
+        ]
+        return [*told, ("changes", few)]
+
+    def _brief(self) -> str:
+        return f"{self.cause.graph_commit_id}: {counted(len(self.changes), 'change')}"
 
 
 class Budget:

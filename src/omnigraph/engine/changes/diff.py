@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.migrate import schema_changes
 from omnigraph.compiler.catalog.steps import Step, fact_json, fact_text
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, ShownList, counted
 from omnigraph.engine.changes.scope import OPS, ChangeScope
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.core import Core
@@ -23,6 +23,7 @@ from omnigraph.storage.lance.version_tree import UPDATED
 from omnigraph.storage.manifest.manifest import ManifestState
 
 _VALUES_AT_ONCE = 256
+_SHOWN = 20  # changes in a notebook
 CHANGES = pa.schema(
     [
         pa.field("kind", pa.utf8()),
@@ -36,8 +37,8 @@ CHANGES = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EntityChange:
+@dataclass(frozen=True, slots=True, repr=False)
+class EntityChange(Displayed):
     """One entity that differs; edges carry their endpoints."""
 
     kind: str
@@ -46,6 +47,15 @@ class EntityChange:
     op: str
     published_dataset_version: int
     endpoints: dict[str, str] | None = None
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        ends = self.endpoints or {}
+        return [
+            ("operation", self.op),
+            ("type", self.type_name),
+            ("id", self.id),
+            *([("ends", f"{ends['src']} -> {ends['dst']}")] if ends else []),
+        ]
 
     def document(self) -> dict[str, Any]:
         """The same as JSON."""
@@ -68,8 +78,8 @@ class PropertyChange(NamedTuple):
     after: Any
 
 
-@dataclass(frozen=True, slots=True)
-class ValueChange:
+@dataclass(frozen=True, slots=True, repr=False)
+class ValueChange(Displayed):
     """One entity that differs, with its values on both sides; None is a side that does not have it.
 
     `before` and `after` use the names of their own time: where a schema change lies between them, `changed` says which
@@ -87,9 +97,9 @@ class ValueChange:
         return list(dict.fromkeys(each.name for each in self.changed))
 
     @property
-    def changed(self) -> list[PropertyChange]:
+    def changed(self) -> ShownList[PropertyChange]:
         """What differs, paired by identity: renamed properties under the new name, dropped and new ones apart."""
-        return [PropertyChange(name, old, new) for name, old, new in self.pairs() if old != new]
+        return ShownList(PropertyChange(name, old, new) for name, old, new in self.pairs() if old != new)
 
     def document(self) -> dict[str, Any]:
         """The same as JSON, with the values that differ apart."""
@@ -109,8 +119,8 @@ class ValueChange:
             yield name, before.get(self.partners.paired.get(name, "")), value
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeStats:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChangeStats(Displayed):
     """How many entities differ, and of which types."""
 
     inserts: int
@@ -133,10 +143,28 @@ class Difference(Displayed):
     schema_changes: tuple[Step, ...]
     _deltas: Callable[[], Iterator[tuple[pa.Table, RowDelta]]] = field(repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        stats, versions = self.stats, (self.from_graph_manifest_version, self.to_graph_manifest_version)
+        counts = f"{stats.inserts:,} inserted, {stats.updates:,} updated, {stats.deletes:,} deleted"
+        schema = f", schema: {counted(len(self.schema_facts), 'change')}" if self.schema_facts else ""
+        place = f"versions {versions[0]} and {versions[1]} of '{self.graph_branch or 'main'}'"
+        return f"<{type(self).__name__} of {place}: {counts}{schema}>"
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        few = self.table.slice(0, _SHOWN).to_pylist()
+        return [
+            ("branch", self.graph_branch or "main"),
+            ("versions", f"{self.from_graph_manifest_version} to {self.to_graph_manifest_version}"),
+            *((name, getattr(self.stats, name)) for name in ("inserts", "updates", "deletes")),
+            ("types", self.stats.types_affected),
+            ("schema", [text for _, text in self.schema_facts]),
+            ("the first changes" if len(self) > _SHOWN else "changes", [_entity_change(row) for row in few]),
+        ]
+
     @cached_property
-    def changes(self) -> list[EntityChange]:
+    def changes(self) -> ShownList[EntityChange]:
         """Every change: edge types before node types, then by name, then by id."""
-        return [_entity_change(row) for row in self.table.to_pylist()]
+        return ShownList(_entity_change(row) for row in self.table.to_pylist())
 
     @cached_property
     def stats(self) -> ChangeStats:

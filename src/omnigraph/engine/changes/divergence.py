@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from omnigraph.display import Displayed
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.merge_base import CommitGraph
 from omnigraph.engine.views.targets import branch_named
@@ -12,8 +13,8 @@ from omnigraph.errors import BranchNotFound
 from omnigraph.storage.manifest.manifest import ManifestState
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+@dataclass(frozen=True, slots=True, repr=False)
+class Divergence(Displayed):
     """A branch, its newest commit, how many commits it has that main has not (`ahead`), and the reverse (`behind`)."""
 
     branch: str

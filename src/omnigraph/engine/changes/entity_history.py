@@ -28,8 +28,8 @@ DEFAULT_EVENTS = 100
 MAX_EVENTS = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class EntityEvent:
+@dataclass(frozen=True, slots=True, repr=False)
+class EntityEvent(Displayed):
     """A commit that inserted, updated or deleted the entity, and the values it changed.
 
     `op` is None, and `changed` empty, where cleanup has removed what was before the commit.
@@ -38,6 +38,16 @@ class EntityEvent:
     commit: GraphCommit
     op: str | None
     changed: tuple[PropertyChange, ...]
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        return [
+            ("commit", self.commit.graph_commit_id),
+            ("created_at", self.commit.created_at),
+            ("actor", self.commit.actor_id),
+            ("operation", self.op or "change"),
+            ("changed", ", ".join(f"{name}: {before!r} -> {after!r}" for name, before, after in self.changed)),
+            ("message", self.commit.message),
+        ]
 
     def document(self) -> dict[str, Any]:
         """The same as JSON."""

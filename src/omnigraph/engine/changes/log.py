@@ -32,6 +32,10 @@ class LogEntry(Displayed):
     tags: tuple[str, ...] = ()
     unknown_parent: str | None = None
 
+    def _displayed(self) -> list[tuple[str, Any]]:
+        named = (*self.branches, *self.tags)
+        return [("names", named), ("parents", self.parents), *self.commit._displayed()]
+
     def document(self) -> dict[str, Any]:
         """The same as JSON."""
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from omnigraph.display import Displayed
 from omnigraph.engine.changes.block import Block, Budget, Cause, Change, CommitChanges
@@ -19,6 +20,9 @@ class ChangesPage(Displayed):
 
     block: Block
     next_page_token: str | None = None
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        return [*self.block._displayed(), ("next_page_token", self.next_page_token)]
 
     @property
     def cause(self) -> Cause:

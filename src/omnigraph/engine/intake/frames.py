@@ -82,7 +82,7 @@ def arrow_table(frame: Any) -> pa.Table:
     if hasattr(frame, "__arrow_c_stream__"):
         return pa.table(frame)
     name = f"{frame.__class__.__module__}.{frame.__class__.__qualname__}"
-    raise BadRequest(f"cannot load a {name}; give an Arrow table, or a pandas or Polars data frame")
+    raise BadRequest(f"cannot load an object of type {name}; give an Arrow table, or a pandas or Polars data frame")
 
 
 def named_type(catalog: Catalog, type_name: str | None, edge: str | None, mapping: str | None = None) -> TableType:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType, NodeType
 from omnigraph.compiler.types import PropType
+from omnigraph.display import counted
 from omnigraph.engine.intake.columns.identity import canonical_text, key_texts
 from omnigraph.engine.intake.columns.property_columns import column_from_arrow, column_from_json
 from omnigraph.engine.intake.columns.text_cells import from_text, typed_runs
@@ -237,6 +238,6 @@ class ShapeReader:
         if len(key) != len(columns):
             have = f"has {len(key)}: {', '.join(key)}" if key else "has no key"
             raise BadRequest(
-                f"'{field}' of '{self.shape.name}' in the mapping names {len(columns)} columns, but the key of"
-                f" '{target.name}' {have}"
+                f"'{field}' of '{self.shape.name}' in the mapping names {counted(len(columns), 'column')}, but the key"
+                f" of '{target.name}' {have}"
             )

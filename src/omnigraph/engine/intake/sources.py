@@ -70,7 +70,7 @@ def record_bytes(data: Any) -> bytes:
         raise BadRequest("loading a frame needs exactly one of type= (nodes) or edge= (edges)")
     if isinstance(data, list):
         return b"".join(_line(item) for item in data)
-    raise BadRequest(f"cannot load a {data.__class__.__qualname__}; give paths, records or a frame")
+    raise BadRequest(f"cannot load an object of type {data.__class__.__qualname__}; give paths, records or a frame")
 
 
 def input_files(data: Any, suffixes: Sequence[str] = RECORD_SUFFIXES) -> list[InputFile]:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.optimize import in_parallel
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
@@ -64,8 +65,8 @@ class Policy:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetCleanup:
+@dataclass(frozen=True, slots=True, repr=False)
+class DatasetCleanup(Displayed):
     """What went from one table; `error` says why nothing did."""
 
     type_key: str
@@ -74,8 +75,8 @@ class DatasetCleanup:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CleanupReport(Displayed):
     """Every table, by key; a preview (`confirm` was not given) says what would go."""
 
     keep_versions: int | None

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.types import NUMERIC, PropType
+from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.read.columns.entities import Entities
@@ -55,8 +56,8 @@ LARGE_LOAD = 100_000
 _SAMPLED_IDS = 64
 
 
-@dataclass(frozen=True, slots=True)
-class PendingIndex:
+@dataclass(frozen=True, slots=True, repr=False)
+class PendingIndex(Displayed):
     """A declared index that cannot be built yet."""
 
     type_key: str
@@ -64,8 +65,8 @@ class PendingIndex:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class IndexReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexReport(Displayed):
     """One declared index of one table: what it is built as, and how many rows it covers."""
 
     type_key: str

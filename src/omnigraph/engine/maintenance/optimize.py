@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
+from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
@@ -50,8 +51,8 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetStats:
+@dataclass(frozen=True, slots=True, repr=False)
+class DatasetStats(Displayed):
     """What optimize did to one dataset; the versions are given only when drift made it leave the dataset alone."""
 
     type_key: str

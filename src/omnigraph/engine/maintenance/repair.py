@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.optimize import in_parallel
 from omnigraph.engine.views.core import Core
 from omnigraph.errors import BadRequest, OmnigraphError, ReadSetChanged
@@ -29,8 +30,8 @@ _RESERVE = "ReserveFragments"
 _MAINTENANCE = frozenset({"Rewrite", _RESERVE})
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetRepair:
+@dataclass(frozen=True, slots=True, repr=False)
+class DatasetRepair(Displayed):
     """One table: its published and newest versions, what happened in between, and what was done about it."""
 
     type_key: str
@@ -42,8 +43,8 @@ class DatasetRepair:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RepairReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class RepairReport(Displayed):
     """Every table of main; `graph_manifest_version` is that of the commit, None when nothing was published."""
 
     confirm: bool

@@ -14,6 +14,7 @@ from omnigraph.compiler.catalog.combine import SchemaConflict, combine_schemas
 from omnigraph.compiler.catalog.migrate import Plan, plan_migration
 from omnigraph.compiler.catalog.steps import DropProperty, DropType
 from omnigraph.compiler.source import Source
+from omnigraph.display import Displayed
 from omnigraph.engine.schema.carry import lost_values
 from omnigraph.engine.schema.change import SchemaPair, SchemaWork, commit_schema
 from omnigraph.engine.schema.hard_drops import reclaim_dropped
@@ -28,8 +29,8 @@ from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.manifest.manifest import ManifestState
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaApplied:
+@dataclass(frozen=True, slots=True, repr=False)
+class SchemaApplied(Displayed):
     """What became of a schema change; `commit` is None when there was nothing to change."""
 
     plan: Plan

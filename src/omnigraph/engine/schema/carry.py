@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.accepted import Accepted
 from omnigraph.compiler.catalog.combine import SchemaConflict
+from omnigraph.display import counted
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.equality import differing_values
 from omnigraph.engine.views.delta import RowDelta, one_column
@@ -59,7 +60,8 @@ def _gone(tables: OpenTables, pair: TablePair, info: TableType, kept: TableType 
 def _lost_rows(delta: RowDelta, info: TableType, side: ManifestState) -> Iterator[SchemaConflict]:
     count = delta.after.num_rows
     if count:
-        what = f"type '{info.name}' is to be dropped, but branch '{_name(side)}' has written {_rows(count)} of it"
+        written = counted(count, "row", grouped=True)
+        what = f"type '{info.name}' is to be dropped, but branch '{_name(side)}' has written {written} of it"
         yield SchemaConflict(info.table_key, f"{what}; merge or delete the branch, or drop the type there first")
 
 
@@ -74,13 +76,10 @@ def _lost_properties(
         count += int(np.count_nonzero(differing_values(updated[name], before[former])))
         if count:
             place = f"{info.name}.{name}"
-            what = f"property '{place}' is to be dropped, but branch '{_name(side)}' has written {_rows(count)} with it"
+            written = counted(count, "row", grouped=True)
+            what = f"property '{place}' is to be dropped, but branch '{_name(side)}' has written {written} with it"
             advice = "merge or delete the branch, or drop the property there first"
             yield SchemaConflict(f"{info.table_key}.{name}", f"{what}; {advice}")
-
-
-def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _name(state: ManifestState) -> str:

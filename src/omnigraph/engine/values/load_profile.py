@@ -8,12 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from omnigraph.display import Displayed
+
 STAGES = ("start", "read", "unpack", "stage", "keys", "check", "replace", "index", "commit")
 """The stages of a load in their order; a load has those that it needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageProfile:
+@dataclass(frozen=True, slots=True, repr=False)
+class StageProfile(Displayed):
     """One stage: its share of the wall time, and the tasks that ran in it.
 
     `answer_bytes` is what tasks have sent to the process that started them.
@@ -45,8 +47,8 @@ class StageProfile:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class LoadProfile:
+@dataclass(frozen=True, slots=True, repr=False)
+class LoadProfile(Displayed):
     """A load by stages: rows that were loaded, bytes of them as they were read."""
 
     stages: tuple[StageProfile, ...]

@@ -15,8 +15,8 @@ LoadMode = Literal["append", "merge", "overwrite", "patch"]
 OnError = Literal["stop", "skip"]
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedCounts:
+@dataclass(frozen=True, slots=True, repr=False)
+class EmbedCounts(Displayed):
     """`@embed` targets (`Type.property`) of a write: vectors computed, and rows left without one of their text.
 
     `why` says what kept the latter from being filled. A row without any text counts in neither.

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.display import Displayed
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.engine.views.entity import rows_with_ids, type_named
 from omnigraph.engine.views.view import View
@@ -23,16 +24,16 @@ MAX_NEIGHBOURS = 1_000
 _ENDS: dict[Direction, tuple[str, str]] = {"out": ("src", "dst"), "in": ("dst", "src")}
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+@dataclass(frozen=True, slots=True, repr=False)
+class Neighbour(Displayed):
     """One edge and the node at its other end, both as flat JSON without blobs."""
 
     edge: dict[str, Any]
     node: dict[str, Any] | None
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeGroup:
+@dataclass(frozen=True, slots=True, repr=False)
+class EdgeGroup(Displayed):
     """The edges of one type in one direction: how many there are, and a page of them in the order of their ids.
 
     `after` continues it: the id of the last edge of this page, None at the end.
@@ -57,8 +58,8 @@ class EdgeGroup:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+@dataclass(frozen=True, slots=True, repr=False)
+class Neighbourhood(Displayed):
     """A node and its edges; groups without edges are there with a count of zero."""
 
     type_name: str

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
+from omnigraph.display import counted
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.rowset import one_array, smallest
 from omnigraph.engine.write.change_set import ChangeSet, CommittedView, EdgeColumn, TableChange
@@ -188,5 +189,5 @@ def card_violation(edge: EdgeType, source: str, count: int) -> Violation:
     """What is wrong with a source that has so many edges."""
     low, high = edge.card.min, edge.card.max
     bound = f"max {high}" if high is not None and count > high else f"min {low}"
-    message = f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})"
+    message = f"@card violation on edge {edge.name}: source '{source}' has {counted(count, 'edge')} ({bound})"
     return Violation("W014", message, edge.table_key, "src", (source,))

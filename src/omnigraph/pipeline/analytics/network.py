@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.display import counted
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.rowindex import RowIndex
@@ -117,7 +118,9 @@ class Network:
             return np.zeros(0)
         values = edges.values(name, rows)
         if values.null_count:
-            raise BadRequest(f"{values.null_count} edges of '{info.name}' have no '{name}', so they have no weight")
+            raise BadRequest(
+                f"{counted(values.null_count, 'edge')} of '{info.name}' without '{name}', so without a weight"
+            )
         found: Floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         check_weights(info.name, name, bool(np.isfinite(found).all() and (found >= 0).all()))
         return found

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType
+from omnigraph.display import counted
 from omnigraph.engine.read.columns.held import ROW_ID
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
@@ -101,7 +102,9 @@ class SparkNetwork:
         wrong = (f.col("w") < 0) | f.isnan("w") | (f.col("w") == float("inf"))
         found = rows.agg(missing.alias("missing"), f.sum(wrong.cast("long")).alias("wrong")).first()
         if found.missing:
-            raise BadRequest(f"{found.missing} edges of '{info.name}' have no '{weight}', so they have no weight")
+            raise BadRequest(
+                f"{counted(found.missing, 'edge')} of '{info.name}' without '{weight}', so without a weight"
+            )
         check_weights(info.name, weight, not found.wrong)
 
     def numbers_of(self, type_name: str, ids: Sequence[str]) -> list[int]:

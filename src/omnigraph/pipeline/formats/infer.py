@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.display import DisplayedText
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.draft import (
     DraftProperty,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 _LINE = "@line"
 
 
-@dataclass(frozen=True, slots=True)
-class Inference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Inference(DisplayedText):
     """What was found: schema text, a mapping for `load`, what a person should look at, and the reasons.
 
     `report` says in a few sentences what became of each input, `evidence` what was looked at for every column.
@@ -80,7 +81,7 @@ class Inference:
 
         return Drawing.of(draw_schema(compile_schema(self.schema), self.schema))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return "\n".join((*self.report, *(f"note: {note}" for note in self.notes)))
 
 

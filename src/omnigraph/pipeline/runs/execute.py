@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.display import counted
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.result import LoadResult
@@ -242,7 +243,7 @@ class _Running:
             text = path.read_text()
             for query in parse_queries(text).queries:
                 found[query.name] = len(here.query(text, query.name))
-        failed = [f"{name} returned {count} row{'' if count == 1 else 's'}" for name, count in found.items() if count]
+        failed = [f"{name} returned {counted(count, 'row')}" for name, count in found.items() if count]
         if failed:
             told = f"{'; '.join(failed)}; the data waits on branch '{self.branch}'"
             return replace(run, status="rejected", checks=found, message=told)

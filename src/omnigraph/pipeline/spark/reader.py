@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api.spark import SparkView
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.query import ReadCall
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
 
 
-class SparkReader(SparkView):
+class SparkReader(Displayed, SparkView):
     """One view of a graph in a session; `SparkView` says what each verb does."""
 
     def __init__(self, view: View, session: Any = None) -> None:
         self.view = view
         self._session = session
+
+    def __repr__(self) -> str:
+        return f"<SparkView of '{self.view.tables.root.uri}' on branch '{self.view.branch or 'main'}'>"
 
     @property
     def session(self) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.display import Displayed
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.api.runners import LoadRequest
@@ -41,8 +42,8 @@ LoadBatch = Callable[[Graph, Epoch], Any]
 """Loads the rows of a batch, in one commit with its epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
+@dataclass(frozen=True, slots=True, repr=False)
+class Sink(Displayed):
     """What `foreachBatch` calls: rows of one type go into a graph, each batch once.
 
     `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name. The

@@ -102,6 +102,13 @@ class Exchange:
             raise bad_request(f"'{name}' is given more than once")
         return found[0] if found else None
 
+    def flag(self, name: str) -> bool:
+        """A query parameter that is true or false."""
+        text = self.value(name)
+        if text in (None, "true", "false"):
+            return text == "true"
+        raise bad_request(f"{name} must be true or false, not '{text}'")
+
     def values(self, name: str) -> list[str]:
         """A query parameter that may be given several times."""
         return [value for key, value in self.query if key == name]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Kind = Literal["node", "edge"]
 Op = Literal["insert", "update", "delete"]
 Mode = Literal["overwrite", "append", "merge", "patch"]
+OnError = Literal["stop", "skip"]
 
 
 class Body(BaseModel):
@@ -104,6 +105,8 @@ class LoadRequest(Body):
     branch: str | None = None
     from_: str | None = Field(default=None, alias="from")
     mode: Mode | None = None
+    dry_run: bool = False
+    on_error: OnError = "stop"
     if_commit: str | None = None
     message: str | None = None
 
@@ -125,7 +128,7 @@ class LoadFilesRequest(Body):
     from_: str | None = Field(default=None, alias="from")
     mode: Mode | None = None
     dry_run: bool = False
-    on_error: Literal["stop", "skip"] = "stop"
+    on_error: OnError = "stop"
     if_commit: str | None = None
     message: str | None = None
 

@@ -33,6 +33,14 @@ LOADED = {
     "commit": or_null(ref("CommitOutput")),
 }
 
+CHECKED: dict[str, Shape] = {
+    "dry_run": FLAG,
+    "rejected": {"type": "object", "additionalProperties": COUNT},
+    "skipped": {"type": "object", "additionalProperties": COUNT},
+    "rejects": listed(ref("RejectOutput")),
+}
+_LOAD = "What a load did; `dry_run` and what follows are there when rows were only checked, or skipped."
+
 _PREVIEW: dict[str, Shape] = {
     "preview": FLAG,
     "changes": ANY_OBJECT,
@@ -145,7 +153,7 @@ ANSWERS: dict[str, Shape] = {
         after=ref("ChangeImageOutput"),
     ),
     "GraphBatchDeclarationOutput": record("Entities loaded of one type.", name=TEXT, entities_loaded=COUNT),
-    "GraphBatchLoadOutput": record("What a batch did.", (), **LOADED),
+    "GraphBatchLoadOutput": record(_LOAD, tuple(CHECKED), **LOADED, **CHECKED),
     "GraphInfo": record("A served graph.", graph_id=TEXT, uri=TEXT),
     "GraphListResponse": record("The served graphs.", graphs=listed(ref("GraphInfo"))),
     "HealthOutput": record("Alive.", status=TEXT, version=TEXT, internal_schema_version=COUNT),
@@ -167,7 +175,7 @@ ANSWERS: dict[str, Shape] = {
         quarantined=listed(TEXT),
         reload_failed=FLAG,
     ),
-    "IngestOutput": record("What a load did.", (), uri=TEXT, **LOADED),
+    "IngestOutput": record(_LOAD, tuple(CHECKED), uri=TEXT, **LOADED, **CHECKED),
     "InvokeStoredQueryResponse": {"anyOf": [ref("ReadOutput"), ref("ChangeOutput")]},
     "ParamDescriptor": record(
         "A parameter of a stored query.",

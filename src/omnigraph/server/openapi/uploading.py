@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from omnigraph.pipeline.runs.records import Status
-from omnigraph.server.openapi.answers import LOADED
+from omnigraph.server.openapi.answers import CHECKED, LOADED
 from omnigraph.server.openapi.shapes import (
     ANY_OBJECT,
     COUNT,
@@ -101,10 +101,7 @@ UPLOADING: dict[str, Shape] = {
         (),
         uri=TEXT,
         **LOADED,
-        dry_run=FLAG,
-        rejected=_COUNTS,
-        skipped=_COUNTS,
-        rejects=listed(ref("RejectOutput")),
+        **CHECKED,
     ),
 }
 

@@ -30,7 +30,7 @@ async def list_commits(exchange: Exchange) -> Response:
 
 def commit_filters(exchange: Exchange) -> dict[str, Any]:
     """Which commits are asked for, as arguments of the engine."""
-    limit, maintenance = _limit(exchange.value("limit")), _flag(exchange.value("maintenance"))
+    limit, maintenance = _limit(exchange.value("limit")), exchange.flag("maintenance")
     return {**{name: exchange.value(name) for name in _FILTERS}, "limit": limit, "maintenance": maintenance}
 
 
@@ -40,12 +40,6 @@ def _limit(text: str | None) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise bad_request(f"limit must be a whole number, not '{text}'")
     return int(text)
-
-
-def _flag(text: str | None) -> bool:
-    if text in (None, "true", "false"):
-        return text == "true"
-    raise bad_request(f"maintenance must be true or false, not '{text}'")
 
 
 async def known_commit(exchange: Exchange, reference: str, branch: str = MAIN) -> GraphCommit:

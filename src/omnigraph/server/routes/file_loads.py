@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,23 +18,20 @@ from starlette.types import Receive, Scope, Send
 from omnigraph.engine.read.columns.pieces import checking
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.errors import OmnigraphError
-from omnigraph.pipeline.formats.confined import confined, file_name, mapping_of, readable, without_place
-from omnigraph.policy.visibility import NOTHING
+from omnigraph.pipeline.formats.confined import confined, file_name, mapping_of, readable
 from omnigraph.server.http.answers import NDJSON, answer, compact
 from omnigraph.server.http.exchange import Exchange, matching, named_branch
 from omnigraph.server.http.models import InferRequest, LoadFilesRequest
 from omnigraph.server.http.outputs import load_output
 from omnigraph.server.http.preferences import preferences
 from omnigraph.server.http.refusal import Refusal, refusal_of, refuse
-from omnigraph.server.routes.loads import decide_load, named_base
+from omnigraph.server.routes.loads import checked_output, decide_load, named_base, require_reading
 from omnigraph.server.routes.uploads import allow_loading, place_of
 
 if TYPE_CHECKING:
-    from omnigraph.engine.values.result import LoadResult
     from omnigraph.pipeline.formats.infer import Inference
 
 _SAMPLE_ROWS = 100_000
-_SHOWN_REJECTS = 100
 _DECLARATION = re.compile(r"(node|edge) (\w+)")
 
 Report = Callable[[Any], None]
@@ -64,7 +60,7 @@ async def load_files(exchange: Exchange) -> Response:
     branch, base = named_branch(body.branch), named_base(body.from_)
     await decide_load(exchange, branch, base)
     if body.dry_run or body.on_error == "skip":
-        await _require_reading(exchange, branch, base)
+        await require_reading(exchange, branch, base)
     directory = place_of(exchange)
     mapping = await exchange.read(lambda _: _mapped(body.mapping, directory))
     exchange.server.uploads.use(directory)
@@ -88,7 +84,7 @@ async def load_files(exchange: Exchange) -> Response:
                 message=body.message,
             )
             found = load_output(result, exchange.graph.uri, visibility)
-            return {**found, **_checked(result, Path(rejects), directory)}
+            return {**found, **checked_output(result, Path(rejects), directory)}
 
     with ExitStack() as place:
         place.enter_context(exchange.admit(_size(mapping)))
@@ -127,28 +123,6 @@ def _inferred(found: Inference) -> dict[str, Any]:
         "notes": list(found.notes),
         "report": list(found.report),
         "evidence": list(found.evidence),
-    }
-
-
-async def _require_reading(exchange: Exchange, *branches: str | None) -> None:
-    """403 for those who may not read: which rows are refused says which there are."""
-    for branch in branches:
-        if branch is not None and await exchange.visibility(branch) == NOTHING:
-            raise refuse(403, f"a dry run, and a load that skips rows, need the right to read branch '{branch}'")
-
-
-def _checked(result: LoadResult, rejects: Path, directory: Path) -> dict[str, Any]:
-    """What a load found out about its rows: how many it refused, by code, and the first of them."""
-    entries: list[Any] = []
-    path = rejects / "rejects.jsonl"
-    if path.exists():
-        with path.open(encoding="utf-8") as lines:
-            entries = [json.loads(without_place(line, directory)) for line in islice(lines, _SHOWN_REJECTS)]
-    return {
-        "dry_run": result.dry_run,
-        "rejected": dict(result.rejected),
-        "skipped": dict(result.skipped),
-        "rejects": entries,
     }
 
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from omnigraph.display import counted
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.failpoints import hit
@@ -58,7 +59,7 @@ def reclaim_versions(table: TableHandle, versions: Sequence[int], *, preview: bo
             hit("cleanup.table_gc")
             stats = table.dataset.cleanup_old_versions(versions=wanted, error_if_tagged_old_versions=False)
     if stats.failed_deletes:
-        raise StorageError(f"{table.address.uri}: {stats.failed_deletes} files could not be deleted")
+        raise StorageError(f"{table.address.uri}: {counted(stats.failed_deletes, 'file')} could not be deleted")
     return Reclaimed(int(stats.old_versions), int(stats.bytes_removed))
 
 

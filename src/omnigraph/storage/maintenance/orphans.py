@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from omnigraph.display import Displayed
 from omnigraph.host import wall_time
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.layout import MANIFEST, SCHEMA_LOCK_REF, TABLE_DIRS, is_table_location, normalize_branch
@@ -33,8 +34,8 @@ class Lineage:
         return f"{self.location}/tree/{self.ref}"
 
 
-@dataclass(frozen=True, slots=True)
-class FreedBranch:
+@dataclass(frozen=True, slots=True, repr=False)
+class FreedBranch(Displayed):
     """What only a deleted branch had held: its files and their bytes, over all datasets."""
 
     branch: str

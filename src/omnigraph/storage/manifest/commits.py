@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, instant_text
 from omnigraph.errors import Corrupt
 from omnigraph.storage.manifest.note import Epoch, RowCounts
 from omnigraph.storage.manifest.row_codec import parse_commit
@@ -54,6 +54,24 @@ class GraphCommit(Displayed):
     recovered_by: str | None = None
     epoch: Epoch | None = None
     within: Within | None = field(default=None, repr=False, compare=False)
+
+    def _displayed(self) -> list[tuple[str, Any]]:
+        return [
+            ("commit", self.graph_commit_id),
+            ("branch", self.manifest_branch or "main"),
+            ("kind", self.kind),
+            ("created_at", self.created_at),
+            ("actor", self.actor_id),
+            ("message", self.message),
+            ("query", self.query),
+            ("changes", self.counts),
+            ("merged", self.merged_parent_commit_id),
+            ("recovered by", self.recovered_by),
+        ]
+
+    def _brief(self) -> str:
+        told = " ".join(each for each in (self.kind, self.actor_id, instant_text(self.created_at)) if each)
+        return f"{self.graph_commit_id} ({told})"
 
     @property
     def lineage_key(self) -> tuple[int, int, str]:

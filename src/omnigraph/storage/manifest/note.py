@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from omnigraph.display import Displayed
+
 CommitKind = Literal[
     "init", "load", "mutate", "merge", "revert", "cherry-pick", "schema", "index", "compact", "recovery"
 ]
@@ -14,8 +16,8 @@ KINDS: tuple[str, ...] = get_args(CommitKind)
 MAINTENANCE_KINDS = frozenset({"index", "compact"})
 
 
-@dataclass(frozen=True, slots=True)
-class RowCounts:
+@dataclass(frozen=True, slots=True, repr=False)
+class RowCounts(Displayed):
     """How many entities of one type a commit changes."""
 
     inserted: int = 0
@@ -25,13 +27,17 @@ class RowCounts:
     def __bool__(self) -> bool:
         return bool(self.inserted or self.updated or self.deleted)
 
+    def _brief(self) -> str:
+        signs = (("+", self.inserted), ("~", self.updated), ("-", self.deleted))
+        return " ".join(f"{sign}{count:,}" for sign, count in signs if count)
+
     def document(self) -> dict[str, int]:
         """The counts as JSON spells them everywhere."""
         return {"inserted": self.inserted, "updated": self.updated, "deleted": self.deleted}
 
 
-@dataclass(frozen=True, slots=True)
-class Epoch:
+@dataclass(frozen=True, slots=True, repr=False)
+class Epoch(Displayed):
     """The batch of a stream that a commit brings: the stream's name, what numbers its batches, and its number."""
 
     stream: str

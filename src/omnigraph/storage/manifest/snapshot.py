@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from omnigraph.display import Displayed
 from omnigraph.errors import NotFound
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.ref_names import branch_of, owner_of
@@ -13,16 +14,16 @@ from omnigraph.storage.lance.evidence import VersionEvidence
 from omnigraph.storage.lance.version_files import refuse_damaged
 
 
-@dataclass(frozen=True, slots=True)
-class TableIdentity:
+@dataclass(frozen=True, slots=True, repr=False)
+class TableIdentity(Displayed):
     """Which table this is, whatever it is called: stable id plus the incarnation of its rows."""
 
     stable_table_id: int
     table_incarnation_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+@dataclass(frozen=True, slots=True, repr=False)
+class TableEntry(Displayed):
     """One visible table of a snapshot: where it lives and the exact version that is published."""
 
     table_key: str
@@ -60,8 +61,8 @@ class TableEntry:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+@dataclass(frozen=True, slots=True, repr=False)
+class Snapshot(Displayed):
     """Everything a reader needs from one manifest version; entries are sorted by table key."""
 
     manifest_version: int

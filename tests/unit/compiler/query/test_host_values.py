@@ -73,8 +73,8 @@ def test_a_python_value_is_stored_as_what_it_means(graph: og.Graph, name: str, v
 @pytest.mark.parametrize(
     ("kind", "value", "said"),
     [
-        pytest.param("Date", object(), "not a object", id="anything"),
-        pytest.param("String", b"x", "not a bytes", id="bytes-are-no-text"),
+        pytest.param("Date", object(), "not a value of type object", id="anything"),
+        pytest.param("String", b"x", "not a value of type bytes", id="bytes-are-no-text"),
         pytest.param("I64", np.float64(1.5), "not a fractional number", id="numpy-fraction"),
         pytest.param("Bool", np.int8(1), "not an integer", id="numpy-integer-is-no-bool"),
     ],

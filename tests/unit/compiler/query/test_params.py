@@ -203,7 +203,7 @@ def test_case_67_an_omitted_optional_parameter_binds_to_null(given: Any) -> None
         ("[I64]", 5, "P003: parameter 'x' must be an array for [I64], not an integer"),
         ("[I64]", [1, "a"], "P003: parameter 'x[1]' must be an integer or a decimal string for I64, not a string"),
         ("I32", 2**31, "P004: parameter 'x' exceeds I32 (-2147483648 to 2147483647)"),
-        ("Vector(3)", [1], "P005: parameter 'x' has 1 elements, Vector(3) needs 3"),
+        ("Vector(3)", [1], "P005: parameter 'x' has 1 element, Vector(3) needs 3"),
         ("Date", "2023-02-29", "P007: parameter 'x': '2023-02-29' names a day that is not in the calendar"),
         ("enum(b, a)", "c", "P003: parameter 'x' must be one of a, b"),
         ("String", None, "P002: parameter 'x' cannot be null"),

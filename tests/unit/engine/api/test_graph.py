@@ -169,7 +169,7 @@ def test_frames_load_as_nodes_and_edges_with_their_columns_renamed(graph: og.Gra
 
 def test_what_cannot_be_loaded_is_named(graph: og.Graph, tmp_path: Path) -> None:
     refusals: list[tuple[Any, dict[str, Any], str]] = [
-        (42, {}, "cannot load a int"),
+        (42, {}, "cannot load an object of type int"),
         ([1, 2], {}, "cannot load a sequence of int"),
         (tmp_path / "missing.jsonl", {}, "no file"),
         (str(tmp_path / "*.jsonl"), {}, "no record files"),

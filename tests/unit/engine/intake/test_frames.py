@@ -99,7 +99,7 @@ def test_rows_are_numbered_through_chunks() -> None:
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"name": "b"}}, BadRequest, "no column 'b'"),
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"q": "a"}}, ValueViolation, "unknown input field 'q'"),
         (pa.table([["a"], ["b"]], names=["name", "name"]), {"type": "Person"}, BadRequest, "several columns"),
-        ([{"name": "a"}], {"type": "Person"}, BadRequest, "cannot load a builtins.list"),
+        ([{"name": "a"}], {"type": "Person"}, BadRequest, "cannot load an object of type builtins.list"),
     ],
 )
 def test_a_frame_that_does_not_fit_is_refused(

@@ -240,7 +240,7 @@ def test_a_result_is_arrow_first_and_knows_where_it_was_read(huts: og.Graph) -> 
     assert found.to_json() == '[{"c":"h1","h.alt":1200},{"c":"h2","h.alt":1800}]'
     assert list(found) == found.rows()
     assert str(found).splitlines()[0].split() == ["c", "|", "h.alt"]
-    assert '<td>h1</td><td style="text-align: right">1200</td>' in found._repr_html_()
+    assert '<td style="text-align: left">h1</td><td style="text-align: right">1200</td>' in found._repr_html_()
     assert repr(found) == "Result(query='names', rows=2, columns=['c', 'h.alt'])"
 
 
@@ -261,7 +261,7 @@ def test_no_rows_keep_names_and_types(huts: og.Graph) -> None:
 
 def test_a_single_value_can_be_taken_out(huts: og.Graph) -> None:
     assert huts.query("query q() { match { $h: Hut } return { count($h) as n } }").scalar() == 4
-    with pytest.raises(BadRequest, match="4 rows and 1 columns"):
+    with pytest.raises(BadRequest, match="4 rows and 1 column"):
         huts.query("query q() { match { $h: Hut } return { $h.code } }").scalar()
 
 
@@ -281,9 +281,9 @@ def test_explain_shows_the_plan_and_the_result_what_it_cost(huts: og.Graph) -> N
     text = "query q($c: String) { match { $h: Hut { code: $c } not { $w guards $h } } return { $h.name } }"
     plan = str(huts.explain(text))
     assert plan.splitlines()[:3] == [
-        "scan $h: Hut where $h.code = :c keeping $h.name  [~1 rows]",
-        "anti-join on $h  [~1 rows]",
-        "  expand $h in Guards $w: Warden  [~1 rows]",
+        "scan $h: Hut where $h.code = :c keeping $h.name  [~1 row]",
+        "anti-join on $h  [~1 row]",
+        "  expand $h in Guards $w: Warden  [~1 row]",
     ]
     ran = huts.query(text, params={"c": "h3"}).explanation.to_dict()
     assert [(step["depth"], step["rows"]) for step in ran["operators"]] == [(0, 1), (0, 1), (1, 0), (0, 1), (0, 1)]

@@ -190,7 +190,7 @@ def test_json_of_several_kinds_becomes_text_with_a_note(tmp_path: Path) -> None:
     lines = [f'{{"code": "c{at}", "wind": {at}.5}}' for at in range(30)] + ['{"code": "x", "wind": "calm"}']
     (tmp_path / "air.jsonl").write_text("\n".join(lines) + "\n")
     found = og.infer(tmp_path / "air.jsonl")
-    assert found.notes == ("air.wind is text because of 1 rows such as 'calm'; the rest are numbers",)
+    assert found.notes == ("air.wind is text because of 1 row such as 'calm'; the rest are numbers",)
     assert found.mapping["sources"]["air"]["text"] == ["wind"]
     assert loaded(found, tmp_path) == ({"Air": 31}, {})
 

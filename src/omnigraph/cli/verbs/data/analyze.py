@@ -10,6 +10,7 @@ from omnigraph.cli.input.consent import echo
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.rows import Envelope
 from omnigraph.cli.verbs.data.query import print_rows
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 # Which options an algorithm takes, under the names that the SDK has for them.
@@ -49,7 +50,7 @@ def analyze(call: Call) -> None:
     print_rows(call, Envelope(name, branch, None, ("type", "id", found.column), rows))
     if writes is not None:
         done = "nothing changed" if found.commit is None else f"commit {found.commit.graph_commit_id}"
-        output.note(f"wrote {found.column} of {output.counted(count, 'node')} to {writes} on branch {branch}: {done}")
+        output.note(f"wrote {found.column} of {counted(count, 'node')} to {writes} on branch {branch}: {done}")
 
 
 def _given(call: Call, name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from omnigraph.cli.input.files import read_stdin
 from omnigraph.cli.input.query_text import source_of
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import note_commit
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def mutate_batch(call: Call) -> None:
             }
         )
         return
-    counts = f"{done.affected_nodes} nodes, {done.affected_edges} edges"
-    output.line(f"changed {done.branch} via {output.counted(done.mutations, 'mutation')}: {counts}")
+    counts = f"{counted(done.affected_nodes, 'node')}, {counted(done.affected_edges, 'edge')}"
+    output.line(f"changed {done.branch} via {counted(done.mutations, 'mutation')}: {counts}")
     note_commit(call, done.commit)
 
 

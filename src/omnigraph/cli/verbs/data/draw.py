@@ -11,6 +11,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.input.params import params_of
 from omnigraph.cli.input.query_text import declared_query, source_of, text_params
 from omnigraph.cli.terminal import output
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _show(call: Call, picture: Picture) -> None:
         output.write(to_tree(picture))
         return
     write_picture(path, picture)
-    counts = output.counted(len(picture.boxes), "node"), output.counted(picture.edges, "edge")
+    counts = counted(len(picture.boxes), "node"), counted(picture.edges, "edge")
     output.line(f"wrote {path}: {', '.join(counts)}")
     if picture.cut:
         output.note("some nodes were left out; raise --limit to see them")

@@ -6,6 +6,7 @@ from omnigraph.cli.address.target import Target
 from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo
 from omnigraph.cli.terminal import output
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 
@@ -46,6 +47,6 @@ def import_graph(call: Call) -> None:
         )
         return
     nodes, edges = sum(done.load.nodes.values()), sum(done.load.edges.values())
-    entities = f"{output.counted(nodes, 'node')} and {output.counted(edges, 'edge')}"
-    types = [output.counted(len(done.load.nodes), "node type"), output.counted(len(done.load.edges), "edge type")]
+    entities = f"{counted(nodes, 'node')} and {counted(edges, 'edge')}"
+    types = [counted(len(done.load.nodes), "node type"), counted(len(done.load.edges), "edge type")]
     output.line(f"imported {entities} of {' and '.join(types)} into {into}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,12 +17,14 @@ from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.progress import CountedLines, progress, stages, wanted
 from omnigraph.cli.verbs.data.inspect import datasets_of
-from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict, KeyConflict, ValueViolation
+from omnigraph.display import counted
+from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict, KeyConflict, OmnigraphError, ValueViolation
 
 if TYPE_CHECKING:
     from omnigraph.engine.values.load_profile import LoadProfile
     from omnigraph.engine.values.result import LoadResult
 
+_ROW_PROBLEM = re.compile(r"W\d{3}: ")
 _ONLY_IN_STORAGE = (
     "--runner",
     "--rejects",
@@ -65,13 +68,10 @@ def load(call: Call) -> None:
     with target.writer() as graph, stages(call) as stage:
         try:
             done = _load(call, graph, stage)
-        except (ValueViolation, KeyConflict) as error:
-            # A single conflict of keys says what to do itself; a server takes neither option for JSON lines.
-            several = isinstance(error, ValueViolation) or getattr(error, "__notes__", None)
-            if several and call.text("--on-error") is None and in_storage(graph) is not None:
-                error.add_note(
-                    "= help: --on-error skip loads the other rows; --rejects FILE then keeps the refused ones"
-                )
+        except (BadRequest, ValueViolation, KeyConflict) as error:
+            if call.text("--on-error") is None and _is_about_rows(error):
+                keeps = "" if in_storage(graph) is None else "; --rejects FILE then keeps the refused ones"
+                error.add_note(f"= help: --on-error skip loads the other rows{keeps}")
             raise
     if call.json:
         output.document(
@@ -95,15 +95,15 @@ def load(call: Call) -> None:
             }
         )
         return
-    types = f"{output.counted(len(done.nodes), 'node type')} and {output.counted(len(done.edges), 'edge type')}"
-    entities = output.counted(done.total_entities, "entity")
+    types = f"{counted(len(done.nodes), 'node type')} and {counted(len(done.edges), 'edge type')}"
+    entities = counted(done.total_entities, "entity")
     verb = "would load" if done.dry_run else "loaded"
     output.line(f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {entities} across {types}")
     if done.dry_run and mapping is not None:
         _print_preview(mapping)
     if done.rejected:
         verb = "would refuse" if done.dry_run else "skipped"
-        output.line(f"{verb} {output.counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
+        output.line(f"{verb} {counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
         if (place := call.text("--rejects")) is not None:
             from omnigraph.pipeline.tasks.rejects import rejects_file
 
@@ -120,6 +120,13 @@ def load(call: Call) -> None:
         for line in profile_text(done.profile):
             output.line(line)
     note_commit(call, done.commit)
+
+
+def _is_about_rows(error: OmnigraphError) -> bool:
+    """Whether other rows could be loaded without those; a single conflict of keys says what to do itself."""
+    if isinstance(error, BadRequest):  # a server names the problem of a row by its code
+        return _ROW_PROBLEM.match(str(error)) is not None
+    return isinstance(error, ValueViolation) or bool(getattr(error, "__notes__", None))
 
 
 def profile_text(profile: LoadProfile) -> Iterator[str]:
@@ -149,7 +156,7 @@ def _load(call: Call, graph: AnyGraph, stage: Callable[[Any], None] | None) -> L
     # A dry run is there to say what is wrong, so it goes on unless it is told to stop.
     skips = on_error == "skip" or (on_error is None and call.given("--dry-run"))
     if stored is None:
-        refuse_served(call, *_ONLY_IN_STORAGE, *(() if mapping is not None else ("--on-error", "--dry-run")))
+        refuse_served(call, *_ONLY_IN_STORAGE)
         return graph.load(
             None if mapping is not None else data,
             mode,
@@ -192,7 +199,7 @@ def export(call: Call) -> None:
         else:
             written = _export(call, graph, sys.stdout.buffer if place is None else place)
     if place is not None:
-        output.note(f"wrote {output.counted(written, 'byte')} to {place}")
+        output.note(f"wrote {counted(written, 'byte')} to {place}")
 
 
 def _export(call: Call, graph: AnyGraph, out: str | BinaryIO) -> int:

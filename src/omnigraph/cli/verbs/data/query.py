@@ -16,6 +16,7 @@ from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.rows import Envelope, metadata, render
 from omnigraph.cli.verbs.data.batch import mutate_batch
 from omnigraph.cli.verbs.data.load import embeddings_json, embeddings_text
+from omnigraph.display import counted
 from omnigraph.engine.values.text_table import TextLayout
 from omnigraph.errors import BadRequest, OmnigraphError, QueryNotFound
 
@@ -134,7 +135,7 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
             }
         )
         return
-    counts = f"{done.affected_nodes} nodes, {done.affected_edges} edges"
+    counts = f"{counted(done.affected_nodes, 'node')}, {counted(done.affected_edges, 'edge')}"
     output.line(f"changed {done.branch} via {done.query_name}: {counts}")
     if done.actor_id is not None:
         output.line(f"actor_id: {done.actor_id}")

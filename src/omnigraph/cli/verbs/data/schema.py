@@ -12,6 +12,7 @@ from omnigraph.cli.input.files import source_file
 from omnigraph.cli.terminal import output
 from omnigraph.cli.verbs.data.load import refuse_cluster_layout
 from omnigraph.compiler.catalog.steps import step_json, step_text
+from omnigraph.display import counted
 
 if TYPE_CHECKING:
     from omnigraph.compiler.catalog.migrate import Plan
@@ -89,7 +90,7 @@ def _apply_served(call: Call, target: ServedTarget, schema: Path) -> None:
     output.line(f"supported: {_yes_no(done['supported'])}")
     output.line(f"applied: {_yes_no(done['applied'])}")
     output.line(f"graph_manifest_version: {done['graph_manifest_version']}")
-    output.line(output.counted(done["step_count"], "step"))
+    output.line(counted(done["step_count"], "step"))
 
 
 def _step_documents(steps: Plan) -> dict[str, Any]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
-from omnigraph.cli.address.target import AnyGraph, in_storage, write_target
+from omnigraph.cli.address.suggest import nearest_file
+from omnigraph.cli.address.target import AnyGraph, write_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.commands.shared import FORMATS
 from omnigraph.cli.input.entries import WORDS, ReadLine, entries, statements
 from omnigraph.cli.input.params import parse_json
 from omnigraph.cli.input.prompt import Offer, line_reader, offers
+from omnigraph.cli.table.parse import nearest_word
 from omnigraph.cli.terminal import output, pages
 from omnigraph.cli.terminal.failure import report
 from omnigraph.cli.terminal.rows import Envelope, metadata, render
@@ -21,10 +24,12 @@ from omnigraph.cli.verbs.data.shell_help import help_text
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.query.parse import parse_runnable
+from omnigraph.display import counted
 from omnigraph.engine.values.result import parse_mode
 from omnigraph.engine.values.text_table import TextLayout
-from omnigraph.errors import BadRequest, BranchNotFound, OmnigraphError
+from omnigraph.errors import BadRequest, BranchNotFound, CommitNotFound, NotFound, OmnigraphError
 
+ErrorT = TypeVar("ErrorT", bound=OmnigraphError)
 _NOW = ("now", "off")
 
 
@@ -123,7 +128,7 @@ class Session:
         if self._at is not None:
             raise BadRequest(f"reading at {self._at}, where nothing can be changed; `:at now` returns to the branch")
         done = self.graph.mutate(source, params=self._params)
-        counts = output.counted(done.affected_nodes, "node"), output.counted(done.affected_edges, "edge")
+        counts = counted(done.affected_nodes, "node"), counted(done.affected_edges, "edge")
         output.line(f"changed {done.branch}: {', '.join(counts)}")
 
     def _read(self, source: str) -> None:
@@ -136,16 +141,13 @@ class Session:
             output.note(beside)
 
     def _plan(self, source: str) -> str:
-        stored = in_storage(self.graph)
-        if stored is None:
-            raise BadRequest("plans are shown for a graph in storage only; a server does not tell them")
-        return str(stored.explain(source, params=self._params or None, at=self._at))
+        return str(self.graph.explain(source, params=self._params or None, at=self._at))
 
     def _branch(self, name: str) -> None:
         if name:
             known = self.graph.branches.list()
             if name not in known:
-                raise BranchNotFound(name)
+                raise _suggesting(BranchNotFound(name), nearest_word(name, known))
             self.graph, self._at, self._source = self.graph.branch(name), None, None
         output.line(f"branch {self.graph.branch_name}")
 
@@ -153,7 +155,11 @@ class Session:
         if when in _NOW:
             self._at = None
         elif when:
-            self.graph.commits.show(when)  # says what is wrong with a name before it is used
+            try:
+                self.graph.commits.show(when)  # says what is wrong with a name before it is used
+            except CommitNotFound as error:
+                names = [*self.graph.branches.list(), *(each.name for each in self.graph.tags.list())]
+                raise _suggesting(error, nearest_word(when, names)) from None
             self._at = when
         output.line(f"at {self._at or 'now'}")
 
@@ -162,10 +168,7 @@ class Session:
         output.line(self._source)
 
     def _describe(self) -> None:
-        stored = in_storage(self.graph)
-        if stored is None:
-            raise BadRequest("a server does not describe its graph; :schema shows the types")
-        output.line(str(stored.describe()))
+        output.line(str(self.graph.describe()))
 
     def _load(self, text: str) -> None:
         try:
@@ -177,14 +180,13 @@ class Session:
         if self._at is not None:
             raise BadRequest(f"reading at {self._at}, where nothing can be loaded; `:at now` returns to the branch")
         file, mode = words[0], parse_mode(words[1] if len(words) == 2 else "merge")
+        if not (Path(file).exists() or "://" in file or any(each in file for each in "*?[")):
+            raise _suggesting(NotFound(f"No such file: '{file}'"), nearest_file(file))
         if file.endswith((".yaml", ".yml")):
-            stored = in_storage(self.graph)
-            if stored is None:
-                raise BadRequest("a mapping is loaded into a graph in storage only")
-            done = stored.load(mapping=file, mode=mode)
+            done = self.graph.load(mapping=file, mode=mode)
         else:
             done = self.graph.load(file, mode=mode)
-        counts = output.counted(sum(done.nodes.values()), "node"), output.counted(sum(done.edges.values()), "edge")
+        counts = counted(sum(done.nodes.values()), "node"), counted(sum(done.edges.values()), "edge")
         output.line(f"loaded {file} into {done.branch} with {done.mode}: {', '.join(counts)}")
 
     def _set_params(self, text: str) -> None:
@@ -200,7 +202,8 @@ class Session:
 
     def _set_format(self, name: str) -> None:
         if name and name not in FORMATS:
-            raise BadRequest(f"unknown format '{name}'; use one of {', '.join(FORMATS)}")
+            wrong = BadRequest(f"unknown format '{name}'; use one of {', '.join(FORMATS)}")
+            raise _suggesting(wrong, nearest_word(name, FORMATS))
         self._format = name or self._format
         output.line(f"format {self._format}")
 
@@ -215,6 +218,12 @@ class Session:
     def _toggle_timing(self, _: str) -> None:
         self._times = not self._times
         output.line(f"timing {'on' if self._times else 'off'}")
+
+
+def _suggesting(error: ErrorT, near: str | None) -> ErrorT:
+    if near is not None:
+        error.add_note(f"= help: did you mean '{near}'?")
+    return error
 
 
 def _piped_line(_: str) -> str:

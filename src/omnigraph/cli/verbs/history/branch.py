@@ -11,6 +11,7 @@ from omnigraph.cli.input.params import parse_json
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.failure import CONFLICT_ADVICE, conflict_kind, conflict_text
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _merge_lines(done: MergeResult) -> list[str]:
         deleted = [f"deleted branch {done.source}"] if done.branch_deleted else []
         return [f"merged {done.source} into {done.target}: {done.outcome}", *deleted]
     if done.conflicts:
-        found = output.counted(len(done.conflicts), "conflict")
+        found = counted(len(done.conflicts), "conflict")
         lines = [f"merging {done.source} into {done.target} would stop at {found}"]
     else:
         lines = [f"merging {done.source} into {done.target} would be: {done.outcome}"]

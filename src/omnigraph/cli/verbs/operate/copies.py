@@ -10,6 +10,7 @@ import omnigraph as og
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.progress import counting
+from omnigraph.display import counted
 from omnigraph.memory.sizes import size_text
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def list_backups(call: Call) -> None:
         return
     for each in found:
         when = each.created_at.strftime("%Y-%m-%d %H:%M:%S")
-        branches = f"{len(each.heads)} branch{'' if len(each.heads) == 1 else 'es'}"
+        branches = counted(len(each.heads), "branch")
         output.line(f"{each.id}  {when}  {size_text(each.bytes):>9}  {branches}  {each.source}")
     if not found:
         output.line("no backups")
@@ -123,7 +124,7 @@ def _show_transfer(call: Call, what: str, done: TransferReport) -> None:
     elif done.up_to_date:
         output.line(f"{done.branch} of {done.target} is up to date, at {done.head}")
     else:
-        commits = f"{len(done.commits)} commit{'' if len(done.commits) == 1 else 's'}"
+        commits = counted(len(done.commits), "commit")
         begun = " (a new branch)" if done.created else ""
         where = f"{done.branch}{begun} of {done.target}"
         output.line(f"{what} {commits} to {where}, now at {done.head}, in {done.seconds:.1f} s")
@@ -134,8 +135,12 @@ def _show(call: Call, what: str, done: CopyReport) -> None:
         output.document(asdict(done))
         return
     sent = (
-        "" if done.copied_files == done.files else f" ({done.copied_files} files, {size_text(done.copied_bytes)} sent)"
+        ""
+        if done.copied_files == done.files
+        else f" ({counted(done.copied_files, 'file')}, {size_text(done.copied_bytes)} sent)"
     )
-    output.line(f"{what} to {done.target}: {done.files} files, {size_text(done.bytes)}{sent} in {done.seconds:.1f} s")
+    output.line(
+        f"{what} to {done.target}: {counted(done.files, 'file')}, {size_text(done.bytes)}{sent} in {done.seconds:.1f} s"
+    )
     for branch, head in done.heads.items():
         output.line(f"  {branch} at {head}")

@@ -14,6 +14,7 @@ from omnigraph.cli.address.target import Target, read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import message_of, subject
+from omnigraph.display import counted
 from omnigraph.errors import OmnigraphError
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _graph_findings(call: Call) -> Iterator[Finding]:
         return
     with graph:
         names = graph.branches.list()
-        branches = output.counted(len(names), "branch")
+        branches = counted(len(names), "branch")
         yield Finding("graph", "ok", f"{target.uri} opens; {branches}, head {graph.commits.head()}")
         yield from _storage_findings(target, graph)
         yield from _index_findings(target, graph)

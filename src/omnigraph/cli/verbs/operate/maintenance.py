@@ -11,6 +11,7 @@ from omnigraph.cli.input.consent import echo, require_consent
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.failure import subject
 from omnigraph.cli.terminal.progress import counting
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest, OmnigraphError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def check(call: Call) -> int:
 
 
 def _checked(uri: str, report: CheckReport) -> str:
-    counts, counted = report.counts, output.counted
+    counts = report.counts
     seen = [counted(counts.branches, "branch"), counted(counts.tags, "tag"), counted(counts.versions, "version")]
     seen.append(counted(counts.files, "file"))
     if not report.quick:
@@ -77,7 +78,7 @@ def _checked(uri: str, report: CheckReport) -> str:
         seen.append(
             f"{counted(counts.verified_files, 'checksum')} ({counted(counts.unverified_files, 'file')} without one)"
         )
-    found = "no damage found" if report.ok else f"{output.counted(len(report.findings), 'problem')} found"
+    found = "no damage found" if report.ok else f"{counted(len(report.findings), 'problem')} found"
     return f"check {uri} — {', '.join(seen)}: {found}"
 
 
@@ -162,7 +163,8 @@ def _cleaned(uri: str, policy: str, report: CleanupReport) -> str:
     count = len(report.datasets) - len(failed)
     text = f"cleanup {uri} ({policy}) — removed {versions} versions ({size} bytes) across {count} datasets\n"
     for branch in report.branches_removed:
-        text += f"  the deleted branch {branch.branch} gave back {branch.bytes} bytes in {branch.files} files\n"
+        freed = f"{counted(branch.bytes, 'byte')} in {counted(branch.files, 'file')}"
+        text += f"  the deleted branch {branch.branch} gave back {freed}\n"
     if failed:
         names = ", ".join(subject(each.type_key) for each in failed)
         text += f"  {len(failed)} dataset(s) failed and were left alone: {names}\n"
@@ -185,4 +187,4 @@ def _coverage(each: IndexReport) -> str:
         return f"pending: {each.pending}"
     if each.name is None:
         return "not built; run `omnigraph optimize`"
-    return f"{each.coverage:.0%} of {each.rows} rows"
+    return f"{each.coverage:.0%} of {counted(each.rows, 'row')}"

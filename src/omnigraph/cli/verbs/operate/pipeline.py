@@ -10,6 +10,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.input.consent import echo
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.progress import stages
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest, NotFound
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _line(run: Run) -> str:
     if run.progress is not None:
         parts.append("{stage} {done}/{total}".format(**run.progress))
     if run.status not in ("unchanged", "failed", "waiting", "running", "lost"):
-        parts.append(output.counted(entities, "entity"))
+        parts.append(counted(entities, "entity"))
     if run.rejected:
         parts.append(f"{sum(run.rejected.values())} refused")
     if run.merged_into is not None:

@@ -10,6 +10,7 @@ from omnigraph.cli.terminal import output
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.compiler.query.stored import StoredQuery, registry
+from omnigraph.display import counted
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def _report(call: Call, count: int, breakages: list[dict[str, str]], warnings: l
     for found in warnings:
         output.line(f"WARN   query '{found['query']}': {found['message']}")
     if not breakages:
-        output.line(f"OK  {count} stored {'query' if count == 1 else 'queries'} type-check against the schema")
+        output.line(f"OK  {counted(count, 'stored query')} type-check against the schema")
 
 
 def _graph(call: Call) -> AppliedGraph:

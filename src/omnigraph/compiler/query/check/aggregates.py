@@ -14,6 +14,7 @@ from omnigraph.compiler.query.check.objects import node_record
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import describe
 from omnigraph.compiler.types import PropType
+from omnigraph.display import counted
 
 # What nodes and records can be given to.
 _TAKE_OBJECTS = ("collect", "first", "last")
@@ -44,7 +45,9 @@ def check_aggregate(agg: ast.Agg, scope: Scope, typed: Typed) -> ir.Expr:
     info = AGGREGATES[agg.name]
     if len(agg.more) != len(info.more):
         what = f"{agg.name}(value, {', '.join(info.more)})" if info.more else f"{agg.name}(value)"
-        raise scope.error("T38", f"{agg.name}(…) does not take {1 + len(agg.more)} arguments", agg.span, what)
+        raise scope.error(
+            "T38", f"{agg.name}(…) does not take {counted(1 + len(agg.more), 'argument')}", agg.span, what
+        )
     where = None if agg.where is None else _where(agg.where, scope, typed)
     key = None if agg.key is None else _key(agg, agg.key, scope, typed)
     if agg.arg is None:

@@ -53,7 +53,9 @@ def endpoint_value(assign: ast.Assign, node_type: str, scope: Scope, may: Assign
         return assigned_value(assign, ir.STRING, scope, may)
     assert isinstance(expr, ast.Var)
     if not isinstance(bound, NodeVar) or union_members(bound.type_name) != (node_type,):
-        raise scope.error("T5", f"${expr.name} is {bound.type_name}, but '{assign.name}' is a {node_type}", expr.span)
+        raise scope.error(
+            "T5", f"${expr.name} is {bound.type_name}, but '{assign.name}' is of type {node_type}", expr.span
+        )
     return ir.Property(expr.name, "id", ir.STRING.with_nullable(bound.optional))
 
 

@@ -15,6 +15,7 @@ from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, describe
 from omnigraph.compiler.regex import regex_problem
 from omnigraph.compiler.types import FLOATING, INTEGER, NUMERIC, PropType, compatible
+from omnigraph.display import counted
 
 Typed: TypeAlias = Callable[[ast.Expr], ir.Expr]
 
@@ -44,7 +45,7 @@ def check_call(call: ast.Call, scope: Scope, typed: Typed) -> ir.Expr:
     """A call of a function of the registry."""
     function = FUNCTIONS[call.name]
     if len(call.args) < function.least or (function.most is not None and len(call.args) > function.most):
-        message = f"{call.name}(…) does not take {len(call.args)} argument{'' if len(call.args) == 1 else 's'}"
+        message = f"{call.name}(…) does not take {counted(len(call.args), 'argument')}"
         raise scope.error("T38", message, call.span, f"it is called as {function.signature}")
     if function.name in ("id", "type"):
         raise scope.error("T38", f"{call.name}(…) takes a node or an edge variable", call.span, function.signature)

@@ -135,7 +135,7 @@ def _insert_edge(insert: ast.Insert, edge: EdgeType, scope: Scope, values_may: A
             values.append(_assigned(assign, edge, scope, values_may))
     for end in _ENDPOINTS:
         if end not in ends:
-            raise scope.error("T12", f"a {edge.name} needs '{end}', the id of a node", insert.span)
+            raise scope.error("T12", f"{edge.name} needs '{end}', the id of a node", insert.span)
     _require_properties(insert, edge, scope)
     return InsertEdge(edge.name, edge.from_type, edge.to_type, ends["from"], ends["to"], tuple(values))
 
@@ -147,7 +147,7 @@ def _require_properties(insert: ast.Insert, target: TypeInfo, scope: Scope) -> N
         # A vector that is embedded from a property of the same row may be left to the engine.
         embedded = name in embeds and embeds[name].source in given
         if not kind.nullable and name not in given and not embedded and name not in target.defaults:
-            raise scope.error("T12", f"a {target.name} needs '{name}', which is {kind}", insert.span)
+            raise scope.error("T12", f"{target.name} needs '{name}', which is {kind}", insert.span)
 
 
 # --- update ----------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ def _update(update: ast.Update, scope: Scope) -> PlainWrite:
 
 def _updated(assign: ast.Assign, target: NodeType | EdgeType, scope: Scope, values_may: Assigned) -> Value:
     if isinstance(target, EdgeType) and assign.name in _ENDPOINTS:
-        message = f"'{assign.name}' of a {target.name} cannot change"
+        message = f"'{assign.name}' of {target.name} cannot change"
         raise scope.error("T16", message, assign.span, "delete the edge and insert another")
     if isinstance(target, NodeType) and assign.name in (target.key or ()):
         message = f"'{assign.name}' is part of the key of {target.name} and cannot change"

@@ -7,6 +7,7 @@ from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.temporal import BadTemporal, parse_date, parse_datetime
 from omnigraph.compiler.types import INTEGER_RANGE, NUMERIC, PropType, compatible
+from omnigraph.display import counted
 
 _LITERAL_TYPES = {"string": ir.STRING, "float": ir.FLOAT64, "bool": ir.BOOL, "null": ir.NULL}
 _VALUE_SCALARS = {str: "String", int: "I64", float: "F64"}
@@ -117,7 +118,9 @@ def _check_vector(name: str, expected: PropType, found: ir.Const, expr: ast.Expr
         raise scope.error("T3", f"'{name}' is {expected}; write a list of {expected.dim} numbers", expr.span)
     assert isinstance(found.value, tuple)
     if len(found.value) != expected.dim:
-        raise scope.error("T3", f"'{name}' is {expected}, but the literal has {len(found.value)} items", expr.span)
+        raise scope.error(
+            "T3", f"'{name}' is {expected}, but the literal has {counted(len(found.value), 'item')}", expr.span
+        )
 
 
 def _scalar(literal: ast.Literal, scope: Scope) -> ir.Const:

@@ -10,6 +10,7 @@ from omnigraph.compiler.query.check.calls import Typed
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import describe
 from omnigraph.compiler.types import PropType
+from omnigraph.display import counted
 
 
 def check_window(window: ast.Window, scope: Scope, typed: Typed) -> ir.WindowCall:
@@ -37,7 +38,7 @@ def _placed(
 ) -> ir.WindowCall:
     info = WINDOWS[window.name]
     if not info.least <= len(window.args) <= info.most:
-        message = f"{window.name}(…) does not take {len(window.args)} arguments"
+        message = f"{window.name}(…) does not take {counted(len(window.args), 'argument')}"
         raise scope.error("T38", message, window.span, info.call)
     if info.ordered and not keys:
         raise scope.error("T8", f"{window.name}(…) needs an order", window.span, f"it is called as {info.call}")

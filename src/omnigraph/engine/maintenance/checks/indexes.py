@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
+from omnigraph.display import counted
 from omnigraph.engine.maintenance.checks.history import pin_of
 from omnigraph.engine.maintenance.checks.report import Checking, Pin
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE
@@ -69,7 +70,7 @@ def _ordered(table: TableHandle, column: str) -> str | None:
         found = table.scan([_ROW_ID], inside)[_ROW_ID]
         wanted = held.filter(expected)[_ROW_ID]
         if not np.array_equal(np.sort(found.to_numpy()), np.sort(wanted.to_numpy())):
-            return f"it finds {len(found)} rows where the table has {len(wanted)}"
+            return f"it finds {counted(len(found), 'row')} where the table has {len(wanted)}"
     return None
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from omnigraph.display import Displayed
 from omnigraph.errors import Conflict, Corrupt, HistoricalVersionReclaimed, NotFound, OmnigraphError, StorageError
 from omnigraph.storage.base.errors import brief, is_failure
 
@@ -19,8 +20,8 @@ Pin = tuple[str, str | None, int]
 """Location, ref and version of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, repr=False)
+class Finding(Displayed):
     """One thing that is wrong: where, and what; `file` is relative to the graph, `branch` one that is affected."""
 
     kind: FindingKind
@@ -43,8 +44,8 @@ class Finding:
         return f"{self.kind}: {where}{self.message}" + (f" ({', '.join(shown)})" if shown else "")
 
 
-@dataclass(slots=True)
-class Counts:
+@dataclass(slots=True, repr=False)
+class Counts(Displayed):
     """How much was looked at."""
 
     branches: int = 0
@@ -62,8 +63,8 @@ class Counts:
     derived: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class CheckReport(Displayed):
     """What a check looked at and what it found; `ok` when nothing is wrong."""
 
     quick: bool

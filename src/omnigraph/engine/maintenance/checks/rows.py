@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.display import counted
 from omnigraph.engine.intake.columns.identity import key_texts
 from omnigraph.engine.maintenance.checks.history import pin_of
 from omnigraph.engine.maintenance.checks.report import Checking, Pin
@@ -65,7 +66,7 @@ class RowChecks:
             lost = rows.filter(pc.invert(pc.is_in(rows[column], value_set=known)))
             if lost.num_rows:
                 shown = ", ".join(f"'{name}'" for name in lost["id"][:_SHOWN].to_pylist())
-                message = f"{lost.num_rows} edges have no {node.name} at '{column}': {shown}"
+                message = f"{counted(lost.num_rows, 'edge')} without a {node.name} at '{column}': {shown}"
                 self._checking.found("orphan_edge", message, type_key=info.table_key, branch=branch)
 
     def _read(self, view: View, info: TableType, branch: str, wanted: list[str]) -> pa.Table:
@@ -77,7 +78,7 @@ class RowChecks:
             parts.append(pa.Table.from_batches([batch]).select(wanted))
         self._checking.counts.rows += count
         if count != entry.row_count:
-            message = f"the table has {count} rows, but the manifest says {entry.row_count}"
+            message = f"the table has {counted(count, 'row')}, but the manifest says {entry.row_count}"
             self._checking.found("row_count", message, type_key=info.table_key, branch=branch, version=entry.version)
         return pa.concat_tables(parts) if parts else table.scan(wanted, limit=0)
 
@@ -108,7 +109,7 @@ class RowChecks:
 def without_values(rows: pa.Table) -> list[str]:
     """Which of some ids, keys and ends are null; none ever may be."""
     nulls = {name: rows[name].null_count for name in rows.column_names}
-    return [f"{count} rows have no '{name}'" for name, count in nulls.items() if count]
+    return [f"{counted(count, 'row')} without '{name}'" for name, count in nulls.items() if count]
 
 
 def _pin(view: View, info: TableType) -> Pin:

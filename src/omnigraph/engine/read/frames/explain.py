@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from omnigraph.compiler.ir.format import format_operator
 from omnigraph.compiler.ir.ops import MatchOp, ResultOp, Union, pipelines
 from omnigraph.compiler.ir.plan import ReadPlan, Stage
-from omnigraph.display import Displayed
+from omnigraph.display import Displayed, DisplayedText, counted
 from omnigraph.engine.read.frames.expected import Expected
 
 Operator: TypeAlias = MatchOp | ResultOp | Stage
@@ -34,7 +34,7 @@ class Step:
     notes: list[str] = field(default_factory=list)
 
 
-class Profile:
+class Profile(Displayed):
     """Rows, bytes read and time per operator of one execution; what an operator runs inside counts for it too."""
 
     def __init__(self) -> None:
@@ -42,6 +42,9 @@ class Profile:
         self.steps: list[Step] = []
         self._open: list[Step] = []
         self._known: dict[int, Step] = {}
+
+    def __repr__(self) -> str:
+        return f"<Profile: {counted(len(self.steps), 'step')}>"
 
     def note(self, text: str) -> None:
         """Say how the operator that runs now does its work, for example which search path it took."""
@@ -108,8 +111,8 @@ class _Measured:
         self._open.pop()
 
 
-@dataclass(frozen=True, slots=True)
-class TableReads:
+@dataclass(frozen=True, slots=True, repr=False)
+class TableReads(Displayed):
     """What one execution read from one table."""
 
     table: str
@@ -118,7 +121,7 @@ class TableReads:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Displayed):
+class Explanation(DisplayedText):
     """A plan, and after execution what each operator did."""
 
     plan: ReadPlan
@@ -132,15 +135,10 @@ class Explanation(Displayed):
         lines += self.search
         if self.profile is not None:
             lines = [self._measured(step) for step in self.profile.steps]
-            lines += [f"read {read.table}: {read.rows} rows, {read.bytes} bytes" for read in self.reads]
+            lines += [
+                f"read {read.table}: {counted(read.rows, 'row')}, {counted(read.bytes, 'byte')}" for read in self.reads
+            ]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        import html
-
-        return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """The same as data."""
@@ -170,13 +168,13 @@ class Explanation(Displayed):
         }
 
     def _measured(self, step: Step) -> str:
-        rows = f"{step.rows} rows" + (f" of ~{expected}" if (expected := self._rows(step.op)) is not None else "")
-        cost = "; ".join([f"{rows}, {step.bytes} bytes, {step.seconds * 1000:.2f} ms", *step.notes])
+        rows = counted(step.rows, "row") + (f" of ~{expected}" if (expected := self._rows(step.op)) is not None else "")
+        cost = "; ".join([f"{rows}, {counted(step.bytes, 'byte')}, {step.seconds * 1000:.2f} ms", *step.notes])
         return f"{'  ' * step.depth}{format_operator(step.op)}  [{cost}]"
 
     def _promise(self, op: Operator) -> str:
         expected = self._rows(op)
-        return "" if expected is None else f"  [~{expected} rows]"
+        return "" if expected is None else f"  [~{counted(expected, 'row')}]"
 
     def _estimate(self, op: Operator) -> dict[str, int]:
         expected = self._rows(op)

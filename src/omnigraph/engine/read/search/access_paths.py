@@ -9,6 +9,7 @@ from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, NodeScan
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import expressions
+from omnigraph.display import counted
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.search.corpus_store import TextColumn, is_kept
 from omnigraph.engine.read.search.nearest import EXACT_COLD, vector_index
@@ -84,12 +85,12 @@ def _without(view: View, type_name: str, name: str) -> str:
     if column is None or not kind.nullable or rows * (kind.dim or 1) * _FLOAT_BYTES > _COUNTED_BYTES:
         return ""
     missing = table.count_rows(f"`{column}` IS NULL")
-    return f"; {missing} of {rows} rows have no vector" if missing else ""
+    return f"; {missing} of {counted(rows, 'row')} have no vector" if missing else ""
 
 
 def _texts(entities: Entities, name: str) -> str:
     column = TextColumn(entities, name)
     if not column.is_large:
-        return f"corpus of {entities.row_count} rows, analysed in memory"
+        return f"corpus of {counted(entities.row_count, 'row')}, analysed in memory"
     state = "kept" if is_kept(column) else "advanced from an older version, or built, when it is needed"
-    return f"corpus of {entities.row_count} rows, {state}"
+    return f"corpus of {counted(entities.row_count, 'row')}, {state}"

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.display import counted
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import index_on
@@ -47,7 +48,7 @@ class NearestSearch:
 
     def every(self) -> Hits:
         """The distance of each candidate that has a vector."""
-        self._note(f"exact, {len(self.rows)} rows")
+        self._note(f"exact, {counted(len(self.rows), 'row')}")
         scores = distances(self.entities.values(self.call.name, self.rows), self.query, self.call.metric)
         known = ~np.isnan(scores)
         return Hits(self.rows[known], scores[known])
@@ -62,7 +63,7 @@ class NearestSearch:
             if found is not None and index is not None:
                 self._note(f"index {index.name}, {len(found.rows)} of {len(self.rows)} rows")
                 return found
-        self._note(f"exact, {len(self.rows)} rows")
+        self._note(f"exact, {counted(len(self.rows), 'row')}")
         if hot:
             held = self.entities.whole(self.call.name)
             among = held.index.positions(self.rows)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import pyarrow as pa
 
+from omnigraph.display import counted, html_table, text_cell
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects, json_rows, json_texts
@@ -91,7 +92,7 @@ class Result:
     def scalar(self) -> Any:
         """The one value of a result with one row and one column."""
         if self.data.num_rows != 1 or self.data.num_columns != 1:
-            shape = f"{self.data.num_rows} rows and {self.data.num_columns} columns"
+            shape = f"{self._counted()} and {counted(self.data.num_columns, 'column')}"
             raise BadRequest(f"expected a single value, but the result has {shape}")
         return next(iter(self.rows()[0].values()))
 
@@ -131,27 +132,17 @@ class Result:
 
     def _repr_html_(self) -> str:
         """An HTML table of the first rows, for notebooks."""
-        import html  # with a table of every entity there is
-
         columns = self._shown()
-        styles = [' style="text-align: right"' if column.numeric else "" for column in columns]
-
-        def line(tag: str, cells: Iterable[str]) -> str:
-            shown = zip(cells, styles, strict=True)
-            return (
-                "<tr>" + "".join(f"<{tag}{style}>{html.escape(_cut(cell))}</{tag}>" for cell, style in shown) + "</tr>"
-            )
-
-        head = line("th", self.columns)
-        body = "".join(line("td", row) for row in zip(*(column.cells for column in columns), strict=True))
-        return f"<table><thead>{head}</thead><tbody>{body}</tbody></table><p>{html.escape(self._footer())}</p>"
+        rows = zip(*(map(_cut, column.cells) for column in columns), strict=True)
+        table = html_table(self.columns, rows, [column.numeric for column in columns], text_cell)
+        return f"{table}<p>{text_cell('', self._footer())}</p>"
 
     def _shown(self) -> list[TextColumn]:
         few = self.table.slice(0, _SHOWN_ROWS).combine_chunks()
         return [_text_column(name, column) for name, column in zip(self.columns, few.columns, strict=True)]
 
     def _counted(self) -> str:
-        return f"{len(self)} row{'' if len(self) == 1 else 's'}"
+        return counted(len(self), "row")
 
     def _footer(self) -> str:
         few = len(self) <= _SHOWN_ROWS

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from omnigraph.display import Displayed, counted
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.json_values import json_texts
 from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
@@ -83,8 +84,8 @@ class TypeTable:
     rows: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+@dataclass(frozen=True, slots=True, repr=False)
+class Imported(Displayed):
     """What an import did: the schema it used, the load, and what a person should know."""
 
     uri: str
@@ -236,6 +237,8 @@ def with_labels(links: pa.Table, known: pa.Table) -> pa.Table:
         place = pc.index_in(links[end], value_set=ids)
         if place.null_count:
             missing = links[end].filter(place.is_null())[0].as_py()
-            raise BadRequest(f"{place.null_count} edges have a node as '{end}' that is not there, such as '{missing}'")
+            raise BadRequest(
+                f"{counted(place.null_count, 'edge')} with a node as '{end}' that is not there, such as '{missing}'"
+            )
         links = links.append_column(f"{end}_label", labels.take(place))
     return links

@@ -28,7 +28,7 @@ _NODE, _EDGE = "Node", "Edge"
 def read_networkx(graph: Any, type_attribute: str = "type") -> Bundle:
     """Nodes are identified by what they are, as text; an undirected edge keeps the direction in which it is listed."""
     if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
-        raise BadRequest(f"cannot import a {type(graph).__name__}; give a NetworkX graph")
+        raise BadRequest(f"cannot import an object of type {type(graph).__name__}; give a NetworkX graph")
     found = list(graph.nodes(data=True))
     ids = pa.array([str(node) for node, _ in found], pa.utf8())
     if pc.count_distinct(ids).as_py() != len(ids):
@@ -43,7 +43,7 @@ def read_networkx(graph: Any, type_attribute: str = "type") -> Bundle:
 def read_igraph(graph: Any, type_attribute: str = "type") -> Bundle:
     """Vertices are identified by `name` where all have one, else by their number."""
     if not hasattr(graph, "vs") or not hasattr(graph, "get_edgelist"):
-        raise BadRequest(f"cannot import a {type(graph).__name__}; give an igraph graph")
+        raise BadRequest(f"cannot import an object of type {type(graph).__name__}; give an igraph graph")
     named = "name" in graph.vs.attributes()
     names = graph.vs["name"] if named else range(graph.vcount())
     ids = pa.array([str(name) for name in names], pa.utf8())

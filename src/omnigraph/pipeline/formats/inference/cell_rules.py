@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import counted
 from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.columns.date_formats import instants
 
@@ -255,7 +256,9 @@ def _tell_strays(name: str, values: pa.Array, rows: pa.ChunkedArray, found: Cell
     strays = values.filter(pc.invert(numbers))
     count = pc.sum(pc.is_in(rows, value_set=strays)).as_py() or 0
     shown = ", ".join(repr(each) for each in strays.to_pylist()[:3])
-    found.notes.append(f"{name} is text because of {count:,} rows such as {shown}; the rest are numbers")
+    found.notes.append(
+        f"{name} is text because of {counted(count, 'row', grouped=True)} such as {shown}; the rest are numbers"
+    )
     return True
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.display import counted
 from omnigraph.pipeline.formats.inference.inputs import InputTable
 from omnigraph.pipeline.formats.inference.keys import (
     chosen_key,
@@ -68,8 +69,8 @@ class Reference:
         if self.whole:
             return text
         more = ", …" if self.missing_values > len(self.missing) else ""
-        values = f"{self.missing_values:,} value{'s' if self.missing_values != 1 else ''}"
-        skipped = f"{self.known - self.found:,} row{'s' if self.known - self.found != 1 else ''} would be skipped"
+        values = counted(self.missing_values, "value", grouped=True)
+        skipped = f"{counted(self.known - self.found, 'row', grouped=True)} would be skipped"
         return f"{text}; {values}, {skipped}: {', '.join(self.missing)}{more}"
 
 
@@ -306,7 +307,7 @@ def _decide(mine: Found, found: dict[InputTable, Found]) -> None:
         for each in (*other.references.values(), *other.composites)
     )
     if len(references) < 2 or referred:
-        mine.why = "others refer to it" if referred else f"{table.rows:,} rows"
+        mine.why = "others refer to it" if referred else counted(table.rows, "row", grouped=True)
         return
     bases = {base_of(column) for column in references}
     directed = bool(bases & set(TAIL_ENDS)) and bool(bases & set(HEAD_ENDS))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow.compute as pc
 
+from omnigraph.display import counted
 from omnigraph.pipeline.formats.inference.relations import Found, ends_of
 
 _EXAMPLES = 3
@@ -19,7 +20,9 @@ def report(found: Sequence[Found], edge_of: Mapping[tuple[str, str], str]) -> tu
 
 def _input(each: Found, edge_of: Mapping[tuple[str, str], str]) -> Iterator[str]:
     table = each.table
-    rows = f"the first {table.rows:,} rows were looked at" if table.sampled else f"{table.rows:,} rows"
+    rows = (
+        f"the first {table.rows:,} rows were looked at" if table.sampled else counted(table.rows, "row", grouped=True)
+    )
     if each.is_edge:
         columns = [column for column in each.references if (table.name, column) in edge_of]
         ends = " to ".join(f"{each.references[column].target.type} ({column})" for column in ends_of(each))
@@ -59,7 +62,7 @@ def evidence(found: Sequence[Found], edge_of: Mapping[tuple[str, str], str]) -> 
     lines: list[str] = []
     for each in found:
         table = each.table
-        lines.append(f"{table.shown}: {table.rows:,} rows")
+        lines.append(f"{table.shown}: {counted(table.rows, 'row', grouped=True)}")
         for column, kind in table.kinds.items():
             values = table.columns[column]
             distinct = "?" if kind.list or kind.dim is not None else f"{_distinct(values):,}"
