@@ -7,6 +7,8 @@ The trials of moved, copied and synchronized graphs share it: `build` makes the 
 from __future__ import annotations
 
 import io
+from base64 import b64encode
+from itertools import pairwise
 from typing import Any
 
 import obstore
@@ -60,10 +62,16 @@ def build(place: str) -> og.Graph:
     for text in (_BEFORE[1], SCHEMA):
         graph.schema.apply(text)
     graph.mutate('query q() { insert Note { text: "new" } }')
-    for number in range(8):
+    # Several data files of both tables, by few commits: each commit is read again at every place.
+    docs = [_doc(f"d{number:02}", number) for number in range(5)]
+    graph.load([{"type": "Doc", "data": {**each, "file": _encoded(each["file"])}} for each in docs])
+    for number in range(5, 8):
         add(graph, f"d{number:02}", number)
-    for number in range(7):
-        graph.mutate(_CITE, params={"a": f"d{number:02}", "b": f"d{number + 1:02}"})
+    names = [f"d{number:02}" for number in range(8)]
+    cites = [{"edge": "Cites", "from": a, "to": b, "data": {"weight": 1.0}} for a, b in pairwise(names)]
+    graph.load(cites[:5])
+    for cite in cites[5:]:
+        graph.mutate(_CITE, params={"a": cite["from"], "b": cite["to"]})
     graph.optimize()  # indexes that branches inherit
     graph.mutate(_DROP, params={"name": "d07"})  # a deletion file that branches inherit
     graph.tags.create("start")
@@ -84,8 +92,16 @@ def build(place: str) -> og.Graph:
 
 def add(graph: og.Graph, name: str, age: int) -> None:
     """One more document, with a value in every kind of column."""
+    graph.mutate(_ADD, params=_doc(name, age))
+
+
+def _doc(name: str, age: int) -> dict[str, Any]:
     values = {"body": f"a lantern for {name}", "spot": [float(age), 0.0], "file": f"bytes of {name}".encode()}
-    graph.mutate(_ADD, params={"name": name, "age": age, **values})
+    return {"name": name, "age": age, **values}
+
+
+def _encoded(content: bytes) -> str:
+    return f"base64:{b64encode(content).decode()}"
 
 
 def opened(place: str, *, read_only: bool = False) -> og.Graph:
@@ -96,16 +112,17 @@ def opened(place: str, *, read_only: bool = False) -> og.Graph:
 def observed(graph: og.Graph) -> dict[str, Any]:
     """Every branch with every row, blob and answer, and every commit of each as its time saw it."""
     found: dict[str, Any] = {}
+    past: dict[str, Any] = {}  # a commit is the same on every branch that has it
     for name in graph.branches.list():
         branch = graph.branch(name)
+        own = [each.graph_commit_id for each in branch.commits.list()[:-_EARLIER]]
+        past |= {each: image_of(graph.at(each).view()) for each in own if each not in past}
         found[name] = {
             "rows": image_of(branch.view()),
             "answers": {title: sorted(row["name"] for row in branch.query(text)) for title, text in _READS.items()},
             "blobs": {key: _blob(branch, key) for key in image_of(branch.view())["node:Doc"]},
             "export": _export(branch),
-            "past": {
-                each.graph_commit_id: image_of(graph.at(each).view()) for each in branch.commits.list()[:-_EARLIER]
-            },
+            "past": {each: past[each] for each in own},
         }
     found["tags"] = {tag.name: image_of(graph.at(tag.graph_commit_id).view()) for tag in graph.tags.list()}
     found["diff"] = [str(each) for each in graph.diff("main", "review")]

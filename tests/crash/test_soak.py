@@ -21,6 +21,7 @@ def case(number: str) -> pytest.MarkDecorator:
 
 @case("W62")
 @pytest.mark.slow
+@pytest.mark.soak
 def test_processes_that_die_and_stall_at_random_break_no_promise(tmp_path: Path, case: str) -> None:
     (tmp_path / "log").mkdir()
     verdict = run(Place(str(tmp_path / "graph"), tmp_path / "log", {}), seconds=15, processes=6, chaos=ROUGH)
@@ -40,6 +41,7 @@ def test_updates_of_own_rows_and_a_shared_counter_are_never_refused(tmp_path: Pa
 @case("W62")
 @pytest.mark.s3
 @pytest.mark.slow
+@pytest.mark.soak
 def test_the_same_holds_on_an_object_store(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log").mkdir()
     with running_s3() as server:

@@ -73,6 +73,12 @@ def remote(proxy: StoreProxy, s3_server: S3Server, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.fixture
+def impatient(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a store that does not come back: each of many requests gives up after a second."""
+    monkeypatch.setenv("OMNIGRAPH_STORE_RETRY_SECONDS", "1")
+
+
+@pytest.fixture
 def graph(remote: Remote) -> og.Graph:
     made = og.init(remote.place, SCHEMA, settings=SETTINGS)
     remote.write(made, "ana")
@@ -153,6 +159,7 @@ def test_slow_answers_are_waited_for(remote: Remote, graph: og.Graph) -> None:
     remote.check()
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("requests", [0, *(pytest.param(each, marks=pytest.mark.slow) for each in (6, 14, 30))])
 def test_a_store_that_goes_away_in_the_middle_of_a_write_loses_nothing(
     remote: Remote, graph: og.Graph, requests: int
@@ -172,6 +179,7 @@ def test_a_store_that_goes_away_in_the_middle_of_a_write_loses_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
 def test_a_store_that_is_gone_is_named_by_reads_and_openings(remote: Remote, graph: og.Graph) -> None:
     remote.proxy.inject(Fault("drop"))
     objects: Objects = open_objects(normalize_root(remote.place))

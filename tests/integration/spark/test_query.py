@@ -35,14 +35,24 @@ def cases() -> Any:
 SUITE = cases()
 
 
+# Tiny data: one shuffle partition, no replanning, and expressions that are interpreted instead of compiled for a few rows.
+TUNED = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
 @pytest.fixture(scope="module")
 def tuned(spark: Any) -> Iterator[Any]:
-    """Tiny data: one shuffle partition and no replanning, which is most of the time of a small query."""
-    spark.conf.set("spark.sql.shuffle.partitions", "1")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    """The session with settings for small queries, which otherwise take most of their time to be planned."""
+    before = {name: spark.conf.get(name) for name in TUNED}
+    for name, value in TUNED.items():
+        spark.conf.set(name, value)
     yield spark
-    spark.conf.unset("spark.sql.shuffle.partitions")
-    spark.conf.set("spark.sql.adaptive.enabled", "true")
+    for name, value in before.items():
+        spark.conf.set(name, value)
 
 
 @pytest.fixture(scope="module")
