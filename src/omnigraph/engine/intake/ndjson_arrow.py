@@ -7,6 +7,8 @@ string must stand, NaN); each of those is looked for afterwards, and its whole g
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,43 +18,69 @@ import pyarrow.json as pj
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.types import FLOATING, PropType
-from omnigraph.engine.intake.inputs.lines import Lines, one_object_each
+from omnigraph.engine.intake.inputs.lines import Lines, look_whole, one_object_each
 from omnigraph.engine.intake.records import RawRows
 from omnigraph.engine.values.arrow import TableType, arrow_type
 
-_HEAD = r'^[ \t]*\{[ \t]*"(?P<kind>type|edge)"[ \t]*:[ \t]*"(?P<name>[A-Za-z0-9_]+)"'
+_HEAD = re.compile(r'^[ \t]*\{[ \t]*"(?P<kind>type|edge)"[ \t]*:[ \t]*"(?P<name>[A-Za-z0-9_]+)"')
+_USUAL_HEADS = 8
 _NULL_ID = r'"id"[ \t]*:[ \t]*null'
 _SNIFFED_LINES = 16
 
 
 def read_usual_lines(lines: Lines, catalog: Catalog, file: str | None) -> tuple[list[RawRows], np.ndarray]:
     """Raw rows of the groups that could be read, and the indices of the lines that could not."""
-    balanced = one_object_each(lines)
-    if balanced is None:
-        return [], np.arange(len(lines))
     texts = lines.array()
     found: list[RawRows] = []
     taken = np.zeros(len(lines), bool)
-    for info, indices in _groups(texts, balanced, catalog):
-        raw = _read_group(info, texts, indices, lines, file)
+    balanced: np.ndarray | None = None
+    whole = look_whole(lines)
+    for info, members in _groups(texts, catalog):
+        raw, indices = (_read_group(info, texts, members, lines, file) if whole else None), members
+        if raw is None:
+            # Lines with two objects, or with a part of one, are told from others and left out.
+            balanced = one_object_each(lines) if balanced is None else balanced
+            indices = members[balanced[members]]
+            if not whole or len(indices) < len(members):
+                raw = _read_group(info, texts, indices, lines, file)
         if raw is not None:
             found.append(raw)
             taken[indices] = True
     return found, np.flatnonzero(~taken)
 
 
-def _groups(texts: pa.Array, balanced: np.ndarray, catalog: Catalog) -> list[tuple[TableType, np.ndarray]]:
-    kinds, names = pc.extract_regex(texts, _HEAD).flatten()
-    labels = pc.binary_join_element_wise(kinds, names, pa.scalar(":", pa.large_string())).dictionary_encode()
-    codes = pc.fill_null(labels.indices, -1).to_numpy(zero_copy_only=False)
+def _groups(texts: pa.Array, catalog: Catalog) -> list[tuple[TableType, np.ndarray]]:
+    """The lines of each type that is known, by how they begin."""
     by_type: dict[str, tuple[TableType, list[np.ndarray]]] = {}
-    for code, label in enumerate(labels.dictionary.to_pylist()):
-        kind, _, name = label.partition(":")
+    for kind, name, members in _headed(texts):
         info: TableType | None = catalog.nodes.get(name) if kind == "type" else catalog.edge(name)
         if info is not None:
-            members = np.flatnonzero((codes == code) & balanced)
             by_type.setdefault(info.table_key, (info, []))[1].append(members)
     return [(info, np.sort(np.concatenate(parts))) for info, parts in by_type.values()]
+
+
+def _headed(texts: pa.Array) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Kind, name and lines of each way to begin; a line that begins like none of the first few is matched by itself."""
+    rest = np.arange(len(texts))
+    for _ in range(_USUAL_HEADS):
+        if not len(rest):
+            return
+        head = _HEAD.match(texts[rest[0]].as_py())
+        if head is None:
+            break
+        alike = pc.starts_with(_taken(texts, rest), head[0]).to_numpy(zero_copy_only=False)
+        yield head["kind"], head["name"], rest[alike]
+        rest = rest[~alike]
+    kinds, names = pc.extract_regex(_taken(texts, rest), _HEAD.pattern).flatten()
+    labels = pc.binary_join_element_wise(kinds, names, pa.scalar(":", pa.large_string())).dictionary_encode()
+    codes = pc.fill_null(labels.indices, -1).to_numpy(zero_copy_only=False)
+    for code, label in enumerate(labels.dictionary.to_pylist()):
+        kind, _, name = label.partition(":")
+        yield kind, name, rest[codes == code]
+
+
+def _taken(texts: pa.Array, indices: np.ndarray) -> pa.Array:
+    return texts if len(indices) == len(texts) else texts.take(pa.array(indices))
 
 
 def _read_group(
@@ -60,7 +88,7 @@ def _read_group(
 ) -> RawRows | None:
     if not len(indices):
         return None
-    group = texts if len(indices) == len(texts) else texts.take(pa.array(indices))
+    group = _taken(texts, indices)
     table = _parse(info, group)
     if table is None or table.num_rows != len(group):
         return None
@@ -69,7 +97,9 @@ def _read_group(
         return None
     columns = dict(zip((f.name for f in data.type), data.flatten(), strict=True))
     ids = columns.pop("id")
-    if _doubtful_ids(ids, group) or any(_has_non_finite(column) for column in columns.values()):
+    if (ids.null_count and b"null" in lines.data and _doubtful_ids(ids, group)) or any(
+        _has_non_finite(column) for column in columns.values()
+    ):
         return None
     endpoints = None
     if isinstance(info, EdgeType):
@@ -147,9 +177,7 @@ def _doubtful_objects(data: pa.Array, group: pa.Array) -> bool:
 
 def _doubtful_ids(ids: pa.Array, group: pa.Array) -> bool:
     """Whether some record may have an explicit null id, which the reader takes for absent."""
-    return bool(ids.null_count) and bool(
-        pc.any(pc.match_substring_regex(group.filter(ids.is_null()), _NULL_ID)).as_py()
-    )
+    return bool(pc.any(pc.match_substring_regex(group.filter(ids.is_null()), _NULL_ID)).as_py())
 
 
 def _has_non_finite(column: pa.Array) -> bool:

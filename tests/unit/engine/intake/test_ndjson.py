@@ -117,6 +117,10 @@ def records(draw: st.DrawFn) -> str:
                 '{"edge":"Knows","from":null,"to":"b"}',
                 '{"edge":"Knows","from":"a"}',
                 '{"type":"Q"} {"type":"Q"}',
+                '{"type":"Q"}{"type":"Q","data":{"id":"other"}}',
+                '{"type":"Q","data":{}',
+                '{"type":"P","data":{"name":"}',
+                '{"x":"y"}}',
                 '{"type":"Q","data":',
                 '{"type":"Q","data":{"x":"y"}}}',
                 '{"type":"P","data":{"name":"z","tags":[',
@@ -260,7 +264,7 @@ def test_balance_is_counted_outside_strings(texts: list[str]) -> None:
             if not inside:
                 depth += (char == "{") - (char == "}")
         if inside:
-            return  # a line that ends inside a string is not JSON; the block is read line by line
+            assert not found.any()  # a line that ends inside a string is not JSON; the block is read line by line
+            return
         expected.append(depth == 0)
-    assert found is not None
     assert np.array_equal(found, expected)

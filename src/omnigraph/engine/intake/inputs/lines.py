@@ -68,12 +68,22 @@ def split_lines(data: bytes, first: int) -> Lines:
     return found
 
 
-def one_object_each(lines: Lines) -> np.ndarray | None:
-    """Which lines have balanced braces outside strings, or None when some line ends inside a string."""
+def look_whole(lines: Lines) -> bool:
+    """Whether each line begins with a brace and ends with one.
+
+    When a strict reader takes as many objects from such lines as there are lines, each has exactly one: a line that
+    begins inside an object would have to begin with a comma or a closing sign, or follow a line that ends otherwise.
+    """
+    buffer = np.frombuffer(lines.data, np.uint8)
+    return bool((buffer[lines.starts] == 0x7B).all() and (buffer[lines.ends - 1] == 0x7D).all())
+
+
+def one_object_each(lines: Lines) -> np.ndarray:
+    """Which lines have balanced braces outside strings; none when some line ends inside a string."""
     buffer = np.frombuffer(lines.data, np.uint8)
     inside = _inside_strings(buffer)
     if inside[lines.ends - 1].any():
-        return None
+        return np.zeros(len(lines), bool)
     depth = (buffer == 0x7B).view(np.int8) - (buffer == 0x7D).view(np.int8)
     depth[inside.view(bool)] = 0
     balanced: np.ndarray = np.add.reduceat(depth, lines.starts, dtype=np.int64) == 0
