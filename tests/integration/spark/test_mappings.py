@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, ValueViolation
@@ -125,6 +126,35 @@ def test_spark_tables_and_formats_with_options_are_sources(tmp_path: Path, spark
         jdbc = {"t": {"format": "jdbc", "options": {"url": "jdbc:nothing:x", "dbtable": "p"}}}
         with pytest.raises(BadRequest, match="source 't' cannot be read by Spark"):
             graph.load(mapping={"sources": jdbc, "nodes": {"Person": {"from": "t"}}}, spark=spark)
+
+
+def delta(place: Path) -> DeltaTable:
+    """A table of two versions: the second adds a person and renames one."""
+    rows = table().select(["login", "full_name", "age"])
+    write_deltalake(place, rows)
+    later = pa.table({"login": ["a", "c"], "full_name": ["Ada L.", "Cleo"], "age": pa.array([37, 20], pa.int64())})
+    matched = DeltaTable(place).merge(later, "s.login = t.login", source_alias="s", target_alias="t")
+    matched.when_matched_update_all().when_not_matched_insert_all().execute()
+    return DeltaTable(place)
+
+
+def test_a_delta_table_is_a_source_without_spark(tmp_path: Path) -> None:
+    newest = delta(tmp_path / "people")
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        old = DeltaTable(tmp_path / "people", version=0).to_pyarrow_table()
+        graph.load(old, type="Person", columns={"name": "full_name"})
+        assert [row["n"] for row in people(graph)] == ["Ada", None]
+        mapping = {"sources": {"people": {"frame": newest.to_pyarrow_table()}}, "nodes": NODES}
+        assert dict(graph.load(mapping=mapping, mode="merge").nodes) == {"Person": 3}
+        assert [(row["n"], row["a"]) for row in people(graph)] == [("Ada L.", 37), (None, None), ("Cleo", 20)]
+
+
+def test_any_frame_of_spark_is_a_source(tmp_path: Path, spark: Any) -> None:
+    frame = spark.createDataFrame(delta(tmp_path / "people").to_pyarrow_table())
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        done = graph.load(frame.where("age > 30"), type="Person", columns={"name": "full_name"})
+        assert (dict(done.nodes), done.runner) == ({"Person": 1}, "spark")
+        assert people(graph)[0]["n"] == "Ada L."
 
 
 def test_a_bad_row_from_sql_names_its_source(tmp_path: Path, spark: Any) -> None:
