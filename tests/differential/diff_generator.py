@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from diff_forms import NUMBERS, ORDERED, QUERIES, TRUTH_FORMS, VALUE_FORMS
 from diff_results import Results
 from diff_tree import (
+    Aggregate,
     Alternatives,
     Apply,
     Bind,
@@ -16,21 +18,25 @@ from diff_tree import (
     Column,
     Compare,
     Condition,
+    Counted,
     Either,
     Exists,
     In,
     IsNull,
     Key,
     Lit,
+    Name,
     Prop,
     Query,
     Same,
     Step,
     Union,
+    Unwind,
     Value,
     Var,
     Way,
     Where,
+    Whole,
 )  # fmt: skip
 from diff_world import EDGES, GRADES, NAMED, TEXTS, VALUES, shared
 
@@ -51,7 +57,7 @@ class Scope:
 
     def bind(self, name: str, what: Var) -> str:
         self.variables[name] = self.own[name] = what
-        self.cost += what.kind != "path"
+        self.cost += what.kind in ("node", "edge", "item")
         return name
 
     def inner(self) -> Scope:
@@ -59,6 +65,9 @@ class Scope:
 
     def nodes(self) -> list[str]:
         return [name for name, what in self.variables.items() if what.kind == "node" and not name.startswith("hidden")]
+
+    def edges(self) -> list[str]:
+        return [name for name, what in self.variables.items() if what.kind == "edge"]
 
 
 class Generator:
@@ -98,8 +107,13 @@ class Generator:
 
     def _read(self) -> Query:
         scope = Scope(self._names())
-        clauses = self._list(scope, depth=2, top=True)
-        return Results(self, scope).shaped(clauses)
+        if self.rng.random() < 0.75:
+            return Results(self, scope).shaped(self._list(scope, depth=2, top=True))
+        first = Results(self, scope).stage(self._list(scope, depth=1, top=True))
+        further = Scope(scope.names, handed_on(first, scope), cost=1)
+        empty = self.rng.random() < 0.2
+        clauses = () if empty else self._list(further, depth=2, top=not further.nodes())
+        return replace(Results(self, further).shaped(clauses), first=first)
 
     # --- lists of clauses -------------------------------------------------------------------------
 
@@ -108,6 +122,9 @@ class Generator:
         if top or self.rng.random() < 0.2:
             plain.append(self._bind(scope) if self.rng.random() < 0.75 else self._step(scope, anchored=False))
         plain += [self._plain(scope) for _ in range(self.rng.choice([0, 1, 1, 2, 3] if top else [1, 1, 2]))]
+        if top and self.rng.random() < 0.1 and scope.cost < 4 and (unwound := self._unwind(scope)) is not None:
+            plain.append(unwound)
+            plain += [Where(self.condition(scope))] if self.rng.random() < 0.5 else []
         blocks: list[Clause] = []
         late: list[Clause] = []
         if depth and self.rng.random() < 0.18:
@@ -126,9 +143,21 @@ class Generator:
                     late.append(Where(self.condition(scope, only=set(block.binds))))
         return self._interleaved(plain, blocks, late)
 
+    def _unwind(self, scope: Scope) -> Unwind | None:
+        items = self.value(scope, ("texts", "ints"))
+        if items is None:
+            return None
+        family = "text" if items.family == "texts" else "int"
+        return Unwind(items, scope.bind(scope.names.pop(), Var("item", (family,))))
+
     def _exists(self, scope: Scope, depth: int) -> Condition:
         inner = scope.inner()
-        found: Condition = Exists(self._list(inner, depth - 1, top=False), dict(inner.own))
+        clauses = self._list(inner, depth - 1, top=False)
+        found: Condition = Exists(clauses, dict(inner.own))
+        if self.rng.random() < 0.35:
+            number = self.rng.randint(0, 3)
+            few = Lit("int", str(number), f"CAST({number} AS BIGINT)")
+            found = Compare(self.rng.choice(OPERATORS), Counted(clauses, dict(inner.own)), few)
         if self.rng.random() < 0.4:
             other = self.condition(scope, depth=0)
             found = Either(
@@ -207,6 +236,9 @@ class Generator:
                 Var("node", ("Lone",)),
                 Var("node", NAMED, "Named"),
                 Var("node", ("Firm", "Person")),
+                Var("edge", ("Knows",)),
+                Var("edge", ("Owns",)),
+                Var("edge", ("Knows", "Works")),
             ]
         )
         return Bind(scope.bind(scope.names.pop(), what), what, self._inline(what))
@@ -219,6 +251,8 @@ class Generator:
             for name, family in shared(what.types, interface=what.interface is not None).items()
             if family in ("int", "float", "text", "bool", "date", "texts", "ints")
         }
+        if not options:
+            return ()
         name = self.rng.choice(sorted(options))
         family = options[name]
         item = {"texts": "text", "ints": "int"}.get(family, family)
@@ -239,6 +273,9 @@ class Generator:
         left = rng.choice(known) if known and rng.random() < 0.8 else None
         right = rng.choice(known) if known and (left is None or rng.random() < 0.35) else None
         hops = self._hops() if rng.random() < 0.35 else None
+        ends = [scope.variables[name].types for name in (left, right) if name is not None]
+        if hops is not None and hops[0] == 0 and (edges != ["Knows"] or left == right or set(ends) - {("Person",)}):
+            hops = (1, hops[1])  # what a start of another type reaches in no hop is another question
         undirected = edges == ["Knows"] and rng.random() < 0.25
         types = [None if name is None else scope.variables[name].types for name in (left, right)]
         path = rng.random() < 0.15
@@ -273,18 +310,25 @@ class Generator:
                 end = scope.bind(f"hidden{self.hidden}" if hidden else scope.names.pop(), what)
                 introduces.append(end)
             named.append(end)
-        edge_var = path_var = None
+        edge_var = path_var = least = None
+        kind = "shortest"
         named_ends = not any(name.startswith("hidden") for name in named)
         if path and named_ends:
-            path_var = scope.bind(scope.names.pop(), Var("path"))
+            if {way.edge for way in ways} == {"Knows"} and hops is None and named[0] != named[1]:
+                kind = rng.choice(["shortest", "all shortest", "simple", "cheapest"])
+                hops = (1, 3) if kind == "simple" else None
+            several = kind in ("all shortest", "simple")
+            path_var = scope.bind(scope.names.pop(), Var("paths" if several else "path", (kind,)))
         elif hops in (None, (1, 1)) and rng.random() < 0.3 and scope.cost < 5:
             edge_var = scope.bind(scope.names.pop(), Var("edge", tuple(sorted(way.edge for way in ways))))
             hops = None
-        return Step(named[0], named[1], ways, undirected, hops, edge_var, path_var, tuple(introduces))
+        if edge_var is None and rng.random() < 0.15:
+            least = rng.randint(-1, 2)
+        return Step(named[0], named[1], ways, undirected, hops, edge_var, path_var, kind, least, tuple(introduces))
 
     def _hops(self) -> tuple[int, int | None]:
-        low = self.rng.randint(1, 3)
-        return low, None if self.rng.random() < 0.3 else low + self.rng.randint(0, 2)
+        low = self.rng.randint(0, 3)
+        return low, None if self.rng.random() < 0.3 else max(low + self.rng.randint(0, 2), 1)
 
     # --- conditions -------------------------------------------------------------------------------
 
@@ -302,6 +346,10 @@ class Generator:
             other = rng.choice(scope.nodes())
             if set(scope.variables[other].types) & set(scope.variables[nodes[0]].types):
                 return Same(nodes[0], other, rng.random() < 0.5)
+        if len(edges := scope.edges()) > 1 and only is None and choice < 0.27:
+            one, other = rng.sample(edges, 2)
+            if set(scope.variables[one].types) & set(scope.variables[other].types):
+                return Same(one, other, rng.random() < 0.5)
         optional = [name for name in nodes if scope.variables[name].optional]
         if optional and choice < 0.4:
             return IsNull(rng.choice(optional), rng.random() < 0.5)
@@ -348,12 +396,16 @@ class Generator:
         self, scope: Scope, families: tuple[str, ...], *, only: set[str] | None = None, depth: int = 1
     ) -> Value | None:
         """A property of one of the families, or something computed; None when there is none in scope."""
-        options = [prop for prop in properties(scope) if prop.family in families and (only is None or prop.var in only)]
+        options = [
+            value
+            for value in properties(scope)
+            if value.family in families and (only is None or getattr(value, "var", None) in only)
+        ]
         forms = [form for form in VALUE_FORMS if form.result in families]
         if depth and forms and self.rng.random() < 0.25:
             form = self.rng.choice(forms)
             args = [self._argument(scope, family, only if at == 0 else None) for at, family in enumerate(form.args)]
-            if None not in args and any(isinstance(arg, Prop) for arg in args):
+            if None not in args and any(isinstance(arg, Prop | Name) for arg in args):
                 return Apply(form, tuple(arg for arg in args if arg is not None))
         return self.rng.choice(options) if options else None
 
@@ -376,15 +428,38 @@ class Generator:
         return _text(self.rng.choice(GRADES))
 
 
-def properties(scope: Scope) -> list[Prop]:
-    """Every property that can be read in scope."""
-    found = []
+def handed_on(stage: Query, scope: Scope) -> dict[str, Var]:
+    """The nodes that a stage hands on, and its values."""
+    return {
+        column.name: scope.variables[column.expr.var]
+        if isinstance(column.expr, Whole)
+        else Var("value", (_family(column.expr),))
+        for column in stage.columns
+    }
+
+
+def _family(expr: Any) -> str:
+    if not isinstance(expr, Aggregate):
+        return "text" if expr.family == "words" else str(expr.family)
+    return "int" if expr.function == "count" else _family(expr.arg)
+
+
+def properties(scope: Scope) -> list[Prop | Name]:
+    """Every property that can be read in scope, and every name."""
+    found: list[Prop | Name] = []
     for name, what in scope.variables.items():
         if name.startswith("hidden"):
             continue
-        if what.kind == "path":
-            found += [Prop(name, "length", "int"), Prop(name, "nodes", "path")]
+        if what.kind in ("item", "value"):
+            place = f'"{name}"."item"' if what.kind == "item" else f'"stage"."{name}"'
+            found.append(Name(name, what.types[0], place))
             continue
+        if what.kind in ("path", "paths"):
+            found.append(Prop(name, "length", "int"))
+            found.append(Prop(name, "cost", "float") if "cheapest" in what.types else Prop(name, "nodes", "path"))
+            continue
+        if what.kind == "edge":
+            found += [Prop(name, "from", "text"), Prop(name, "to", "text")]
         readable = shared(what.types, interface=what.interface is not None)
         found += [Prop(name, each, family) for each, family in readable.items()]
         found.append(Prop(name, "id", "text"))

@@ -38,14 +38,53 @@ class Results:
         offset = rng.randint(0, 3) if limit is not None and rng.random() < 0.4 else None
         having = self._having(columns)
         distinct = not grouped and rng.random() < 0.25
-        return Query(clauses, self.scope.variables, tuple(columns), distinct, having, tuple(order), limit, offset)
+        per = self._per(columns, named=grouped or distinct) if limit is not None and rank is None else ()
+        return Query(clauses, self.scope.variables, tuple(columns), distinct, having, tuple(order), limit, offset, per)
+
+    def stage(self, clauses: tuple[Clause, ...]) -> Query:
+        """A part of a query that another one goes on from: nodes, and values with names."""
+        rng = self.rng
+        nodes = self.scope.nodes()
+        kept = rng.sample(nodes, min(len(nodes), rng.choice([0, 1, 1, 2])))
+        columns = [Column(name, Whole(name)) for name in kept]
+        grouped = rng.random() < 0.5
+        for at in range(rng.randint(0 if kept else 1, 2)):
+            found: Any = self.gen.value(self.scope, ("int", "text", "date", "bool"), depth=rng.randint(0, 1))
+            if grouped and rng.random() < 0.75:
+                counted = found is None or found.family == "bool" or rng.random() < 0.5
+                found = Aggregate("count", None) if counted else Aggregate(rng.choice(["min", "max"]), found)
+            if found is None:
+                found = self.gen.literal("int", param=False)
+            columns.append(Column(f"s{at}", found))
+        grouped = any(isinstance(column.expr, Aggregate) for column in columns)
+        values = [column for column in columns if not isinstance(column.expr, Whole)]
+        order = (Key(rng.choice(values).name, rng.random() < 0.5),) if values and rng.random() < 0.4 else ()
+        limit = rng.choice([1, 2, 3, 5, 8]) if rng.random() < 0.35 else None
+        distinct = not grouped and rng.random() < 0.3
+        having = self._having(values) if values else ()
+        return Query(
+            clauses, self.scope.variables, tuple(columns), distinct, having, order, limit, staged=True
+        )  # fmt: skip
+
+    def _per(self, columns: list[Column], *, named: bool) -> tuple[Any, ...]:
+        """What limits are of each group of: columns, or where rows are neither grouped nor distinct anything."""
+        if self.rng.random() > 0.35:
+            return ()
+        names = [column.name for column in columns if _has_order(column.expr)]
+        if named or self.rng.random() < 0.4:
+            return (self.rng.choice(names),) if names else ()
+        nodes = self.scope.nodes()
+        if nodes and self.rng.random() < 0.4:
+            return (Whole(self.rng.choice(nodes)),)
+        found = self.gen.value(self.scope, ("int", "text", "bool"), depth=0)
+        return () if found is None else (found,)
 
     def _columns(self) -> list[Column]:
         return [Column(f"r{at}", self._item()) for at in range(self.rng.randint(1, 3))]
 
     def _item(self) -> Any:
         rng, choice = self.rng, self.rng.random()
-        nodes = self.scope.nodes()
+        nodes = [*self.scope.nodes(), *self.scope.edges()]
         if nodes and choice < 0.25:
             return Whole(rng.choice(nodes))
         if choice > 0.9 and (window := self._window()) is not None:
@@ -59,6 +98,8 @@ class Results:
     def _window(self) -> Window | None:
         """A value of rows in their groups; what it reads is stored, so that nothing can overflow."""
         rng = self.rng
+        if any(name.startswith("hidden") for name in self.scope.variables):
+            return None  # rows that differ in nothing that has a name have no order
         function = rng.choice(["row_number", "rank", "dense_rank", "lag", "lead", "sum", "count", "min", "max"])
         families = ("int",) if function == "sum" else ("int", "text", "date")
         arg = (
@@ -85,7 +126,7 @@ class Results:
         return columns
 
     def _aggregate(self) -> Aggregate:
-        rng, value, nodes = self.rng, self.gen.value, self.scope.nodes()
+        rng, value, nodes = self.rng, self.gen.value, [*self.scope.nodes(), *self.scope.edges()]
         function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect", *_NEWER])
         distinct = function in ("count", "collect", "sum", "avg", "variance") and rng.random() < 0.4
         arg: Any = None

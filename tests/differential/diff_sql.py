@@ -20,18 +20,21 @@ from diff_tree import (
     Clause,
     Compare,
     Condition,
+    Counted,
     Either,
     Exists,
     In,
     IsNull,
     Key,
     Lit,
+    Name,
     Nearest,
     Prop,
     Query,
     Same,
     Step,
     Union,
+    Unwind,
     Value,
     Var,
     Where,
@@ -40,6 +43,7 @@ from diff_tree import (
 )  # fmt: skip
 from diff_world import PROPERTIES, World, shared
 
+_ENDS = {"from": "src", "to": "dst"}
 _FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -50,6 +54,7 @@ class Translator:
         self.world = world
         self.steps = Steps(world)
         self.ties: list[str] = []
+        self.staged = False  # nodes are handed on as they are
 
     # --- the whole query --------------------------------------------------------------------------
 
@@ -57,14 +62,32 @@ class Translator:
         """One row per result row, in order; a whole node is its type and id."""
         if isinstance(query, Union):
             return self._union(query)
-        limit = "" if query.limit is None else f" LIMIT {query.limit}"
-        return self._read(query) + limit + ("" if query.offset is None else f" OFFSET {query.offset}")
+        return self._limited(query, [f"c{at}" for at in range(len(query.columns))])
+
+    def _limited(self, query: Query, names: list[str]) -> str:
+        """The rows of a read in their order; limits are of each group, if it says so."""
+        begin, shown = query.offset or 0, ", ".join(names)
+        rows = f"SELECT {shown} FROM ({self._read(query)})"
+        if not query.per:
+            limit = "" if query.limit is None else f" LIMIT {query.limit}"
+            return f"{rows} ORDER BY rn{limit} OFFSET {begin}"
+        keys = [f"c{_place(query, each)}" if isinstance(each, str) else f"p{at}" for at, each in enumerate(query.per)]
+        place = f"row_number() OVER (PARTITION BY {', '.join(keys)} ORDER BY rn)"
+        return f"{rows} QUALIFY {place} > {begin} AND {place} <= {begin + (query.limit or 0)} ORDER BY rn"
+
+    def _stage(self, query: Query) -> str:
+        """The rows of a stage, with its nodes and values under their names."""
+        names = [
+            f'c{at} AS "{column.expr.var if isinstance(column.expr, Whole) else column.name}"'
+            for at, column in enumerate(query.columns)
+        ]
+        return f"({self._limited(query, [*names, 'rn'])})"
 
     def _union(self, union: Union) -> str:
         """The rows of each part with their place, since a part has an order of its own."""
         names = [f"c{at}" for at in range(len(union.columns))]
         parts = [
-            f"SELECT {', '.join(names)}, {at} AS part, rn FROM ({self._read(part, place=True)})"
+            f"SELECT {', '.join(names)}, {at} AS part, rn FROM ({self._read(part)})"
             for at, part in enumerate(union.parts)
         ]
         rows = " UNION ALL ".join(parts)
@@ -80,25 +103,29 @@ class Translator:
         offset = "" if union.offset is None else f" OFFSET {union.offset}"
         return f"SELECT {', '.join(names)} FROM ({rows}) ORDER BY {', '.join([*order, 'part', 'rn'])}{limit}{offset}"
 
-    def _read(self, query: Query, *, place: bool = False) -> str:
+    def _read(self, query: Query) -> str:
+        """The columns of a read, what its limits are `per`, and `rn`, the place of the row."""
         ranked = [key.expr for key in query.order if isinstance(key.expr, Nearest | Bm25)]
-        source, tests = self._solve(query.clauses, query.variables)
+        stage = None if query.first is None else self._stage(query.first)
+        self.staged = query.staged
+        source, tests = self._solve(query.clauses, query.variables, stage, kept_by(query))
         if ranked:
             tests.append(f"({self._rank(ranked[0])}) IS NOT NULL")
         self.ties = self._row_order(replace(query, order=()))
         parts = {f"c{at}": self._column(column.expr) for at, column in enumerate(query.columns)}
+        parts |= {f"p{at}": self._column(each) for at, each in enumerate(query.per) if not isinstance(each, str)}
         rn = f"row_number() OVER (ORDER BY {', '.join(self._row_order(query)) or '1'}) AS rn"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
         matched = f"SELECT {', '.join([rn, *(f'{sql} AS {name}' for name, sql in parts.items())])} FROM {source}{where}"
-        return self._grouped(query, matched) if query.grouped else self._plain(query, matched, place=place)
+        return self._grouped(query, matched) if query.grouped else self._plain(query, matched)
 
-    def _plain(self, query: Query, matched: str, *, place: bool) -> str:
+    def _plain(self, query: Query, matched: str) -> str:
         names = [f"c{at}" for at in range(len(query.columns))]
         having = self._having(query, names)
         if not query.distinct:
-            return f"SELECT {', '.join(names)}{', rn' * place} FROM ({matched}){having} ORDER BY rn"
-        keys, shown = ", ".join(names), ", min(rn) AS rn" * place
-        return f"SELECT {keys}{shown} FROM (SELECT * FROM ({matched}){having}) GROUP BY {keys} ORDER BY min(rn)"
+            return f"SELECT * FROM ({matched}){having}"
+        keys = ", ".join(names)
+        return f"SELECT {keys}, min(rn) AS rn FROM (SELECT * FROM ({matched}){having}) GROUP BY {keys}"
 
     def _grouped(self, query: Query, matched: str) -> str:
         keys, outputs = [], []
@@ -112,8 +139,8 @@ class Translator:
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         rows = f"SELECT {', '.join(outputs)}, min(rn) AS rn FROM ({matched}){group}"
         names = [f"c{at}" for at in range(len(query.columns))]
-        order = ", ".join([*self._group_order(query), "rn"])
-        return f"SELECT {', '.join(names)} FROM ({rows}){self._having(query, names)} ORDER BY {order}"
+        order = f"row_number() OVER (ORDER BY {', '.join([*self._group_order(query), 'rn'])}) AS rn"
+        return f"SELECT {', '.join(names)}, {order} FROM ({rows}){self._having(query, names)}"
 
     def _having(self, query: Query, names: list[str]) -> str:
         places = {column.name: name for column, name in zip(query.columns, names, strict=True)}
@@ -124,9 +151,16 @@ class Translator:
 
     def _row_order(self, query: Query) -> list[str]:
         """Keys, then the ids of what was matched, by the names of the variables; the ranked one comes first."""
+        kept = kept_by(query)
         named = sorted(
-            name for name, what in query.variables.items() if what.kind != "path" and not name.startswith("hidden")
+            name
+            for name, what in query.variables.items()
+            if what.kind not in ("path", "paths", "item", "value")
+            and not name.startswith("hidden")
+            and name not in kept
         )
+        several = sorted(name for name, what in query.variables.items() if what.kind == "paths")
+        items = [name for name, what in query.variables.items() if what.kind == "item"]
         order: list[str] = []
         for key in query.order if not query.grouped or _ranks(query) else ():
             if isinstance(key.expr, Nearest | Bm25):
@@ -134,7 +168,10 @@ class Translator:
                 named = [key.expr.var, *(name for name in named if name != key.expr.var)]
             else:
                 order += _directed(self._key(query, key), descending=key.descending)
-        return [*order, *(part for name in named for part in _directed(_identity(name)))]
+        if query.first is not None:
+            order.append('"stage"."rn"')
+        order += [part for name in named for part in _directed(_identity(name))]
+        return [*order, *(f'"{name}"."place"' for name in (*several, *items))]
 
     def _group_order(self, query: Query) -> list[str]:
         """Keys, then the other columns of the group key in the order of the result; lists have no order of their own."""
@@ -180,7 +217,7 @@ class Translator:
     def _column(self, expr: object) -> str:
         match expr:
             case Whole(var):
-                return _node(var)
+                return f'"{var}"' if self.staged else _node(var)
             case Window():
                 return self._window(expr)
             case Nearest():
@@ -203,12 +240,14 @@ class Translator:
 
     # --- match ------------------------------------------------------------------------------------
 
-    def _solve(self, clauses: Iterable[Clause], bound: dict[str, Var]) -> tuple[str, list[str]]:
+    def _solve(
+        self, clauses: Iterable[Clause], bound: dict[str, Var], stage: str | None = None, kept: Iterable[str] = ()
+    ) -> tuple[str, list[str]]:
         """The tables of a list of clauses, and the tests that a row has to pass."""
-        tables: list[str] = []
+        tables: list[str] = [] if stage is None else [f'{stage} AS "stage"']
         tests: list[str] = []
         optionals: list[Block] = []
-        known: set[str] = set()
+        known: set[str] = set(kept)
         laterals: list[str] = []
         for clause in clauses:
             match clause:
@@ -228,6 +267,11 @@ class Translator:
                     tests.append(self.steps.test(clause))
                 case Where(condition):
                     tests.append(self.condition(condition))
+                case Unwind(items, name):
+                    listed = self.value(items)
+                    laterals.append(
+                        f'LATERAL (SELECT unnest({listed}) AS item, generate_subscripts({listed}, 1) AS place) AS "{name}"'
+                    )
                 case Alternatives(branches, binds) if not binds:
                     found = " OR ".join(self._exists(each.clauses, {**bound, **each.binds}) for each in branches)
                     tests.append(f"({found})")
@@ -296,9 +340,12 @@ class Translator:
         """An expression with the type that its family is stored as."""
         match value:
             case Prop(var, name):
-                return f'"{var}"."{name}"'
-            case Lit(sql=sql):
+                return f'"{var}"."{_ENDS.get(name, name)}"'
+            case Lit(sql=sql) | Name(sql=sql):
                 return sql
+            case Counted(clauses, binds):
+                source, tests = self._solve(clauses, binds)
+                return f"(SELECT count(*) FROM {source}{' WHERE ' + ' AND '.join(tests) if tests else ''})"
             case Apply(form, args):
                 return form.sql.format(*(self.value(arg) for arg in args))
 
@@ -357,8 +404,14 @@ def _node(var: str) -> str:
     return f"""CASE WHEN "{var}"."id" IS NULL THEN NULL ELSE {{'_t': "{var}"."_t", 'id': "{var}"."id"}} END"""
 
 
-def _place(union: Union, name: str) -> int:
-    return next(at for at, column in enumerate(union.columns) if column.name == name)
+def _place(query: Query | Union, name: str) -> int:
+    return next(at for at, column in enumerate(query.columns) if column.name == name)
+
+
+def kept_by(query: Query) -> list[str]:
+    """The variables that a query has from the stage before."""
+    found = () if query.first is None else query.first.columns
+    return [column.expr.var for column in found if isinstance(column.expr, Whole)]
 
 
 def _ranks(query: Query) -> bool:
@@ -407,8 +460,9 @@ def _table(var: str, what: Var, known: set[str]) -> list[str]:
     known.add(var)
     if not what.united:
         return [f'{what.types[0]} AS "{var}"']
+    ends = ["src", "dst"] if what.kind == "edge" else []
     columns = ", ".join(
-        ["_t", "id", *(f'"{name}"' for name in shared(what.types, interface=what.interface is not None))]
+        ["_t", "id", *ends, *(f'"{name}"' for name in shared(what.types, interface=what.interface is not None))]
     )
     parts = " UNION ALL ".join(f"SELECT {columns} FROM {name}" for name in what.types)
     return [f'({parts}) AS "{var}"']

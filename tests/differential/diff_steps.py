@@ -35,7 +35,7 @@ class Steps:
             return f"(SELECT st, s, st AS tt, s AS t, d AS hops FROM {name}_back WHERE d BETWEEN {low} AND {high})"
         loop = f"EXISTS (SELECT 1 FROM {name}_step l WHERE l.st = x.tt AND l.s = x.t AND l.tt = x.tt AND l.t = x.t)"
         hops = (
-            f"CASE WHEN x.d > 0 AND x.d BETWEEN {low} AND {high} THEN x.d "
+            f"CASE WHEN (x.d > 0 OR {low} = 0) AND x.d BETWEEN {low} AND {high} THEN x.d "
             f"WHEN {loop} AND x.d + 1 BETWEEN {low} AND {high} THEN x.d + 1 END"
         )
         return f"(SELECT * FROM (SELECT st, s, tt, t, {hops} AS hops FROM {name}_dist x) WHERE hops IS NOT NULL)"
@@ -43,6 +43,8 @@ class Steps:
     def paths(self, step: Step) -> str:
         """The same with the shortest path of each pair: its length, and the ids of its nodes."""
         name = self._tables(step)
+        if step.path != "shortest":
+            return f"(SELECT 'path' AS _t, 'path' AS id, * FROM {self._kind(name, step)})"
         if step.left == step.right:
             nodes = f"SELECT r.*, [n.id FOR n IN c.nodes] AS nodes FROM {self._reach(step)} r JOIN {name}_cycle c USING (st, s)"
         else:
@@ -74,8 +76,51 @@ class Steps:
 
     # --- derived tables ---------------------------------------------------------------------------
 
+    def _kind(self, name: str, step: Step) -> str:
+        """(st, s, tt, t, length, nodes, cost) of other paths; those of several between two ends as `place` orders them."""
+        if (name, step.path) not in self.world.tables:
+            self.world.tables[name, step.path] = found = f"{name}_{step.path.replace(' ', '_')}"
+            self.world.db.execute(f"CREATE TABLE {found} AS {getattr(self, f'_{step.path.split()[0]}')(name, step)}")
+        return self.world.tables[name, step.path]
+
+    def _all(self, name: str, step: Step) -> str:
+        loop = f"SELECT st, s, tt, t, 1, [s, s] FROM {name}_step WHERE (st, s) = (tt, t)"
+        return f"""WITH RECURSIVE path(st, s, tt, t, d, nodes) AS (
+              SELECT st, s, tt, t, 0, [s] FROM {name}_dist WHERE d = 0
+              UNION
+              SELECT p.st, p.s, e.tt, e.t, p.d + 1, list_append(p.nodes, e.t)
+              FROM path p JOIN {name}_step e ON e.st = p.tt AND e.s = p.t
+              JOIN {name}_dist x ON x.st = p.st AND x.s = p.s AND x.tt = e.tt AND x.t = e.t AND x.d = p.d + 1
+            ) SELECT st, s, tt, t, CAST(d AS BIGINT) AS length, nodes, nodes AS place
+            FROM (SELECT * FROM path WHERE d > 0 UNION ALL {loop})"""
+
+    def _simple(self, name: str, step: Step) -> str:
+        return f"""WITH RECURSIVE path(st, s, tt, t, d, nodes) AS (
+              SELECT st, s, tt, t, 0, [s] FROM {name}_dist WHERE d = 0
+              UNION
+              SELECT p.st, p.s, e.tt, e.t, p.d + 1, list_append(p.nodes, e.t)
+              FROM path p JOIN {name}_step e ON e.st = p.tt AND e.s = p.t
+              WHERE p.d < 3 AND NOT list_contains(p.nodes, e.t)
+            ) SELECT st, s, tt, t, CAST(d AS BIGINT) AS length, nodes, {{'d': d, 'nodes': nodes}} AS place
+            FROM path WHERE d > 0"""
+
+    def _cheapest(self, name: str, step: Step) -> str:
+        nodes = len(self.world.rows["Person"])
+        found = " UNION ALL ".join(
+            _pairs(way, undirected=step.undirected, cost=True, least=step.least) for way in step.ways
+        )
+        return f"""WITH RECURSIVE step AS (
+              SELECT st, s, tt, t, min(cost) AS cost FROM ({found}) WHERE cost IS NOT NULL GROUP BY st, s, tt, t
+            ), walk(st, s, tt, t, d, cost) AS (
+              SELECT st, s, tt, t, 1, cost FROM step
+              UNION
+              SELECT w.st, w.s, e.tt, e.t, w.d + 1, w.cost + e.cost
+              FROM walk w JOIN step e ON e.st = w.tt AND e.s = w.t WHERE w.d < {nodes}
+            ) SELECT st, s, tt, t, CAST(min((cost, d))[2] AS BIGINT) AS length, CAST(min(cost) AS DOUBLE) AS cost
+            FROM walk WHERE (st, s) <> (tt, t) GROUP BY st, s, tt, t"""
+
     def _tables(self, step: Step) -> str:
-        key = (frozenset(step.ways), step.undirected)
+        key = (frozenset(step.ways), step.undirected, step.least)
         if key not in self.world.tables:
             self.world.tables[key] = f"t{len(self.world.tables)}"
             self._derive(self.world.tables[key], step)
@@ -84,7 +129,7 @@ class Steps:
     def _derive(self, name: str, step: Step) -> None:
         run = self.world.db.execute
         run(
-            f"CREATE TABLE {name}_step AS {' UNION '.join(_pairs(way, undirected=step.undirected) for way in step.ways)}"
+            f"CREATE TABLE {name}_step AS {' UNION '.join(_pairs(way, undirected=step.undirected, least=step.least) for way in step.ways)}"
         )
         # Breadth first: a pair is kept with each number of hops up to as many as there are nodes.
         nodes = sum(len(self.world.rows[kind]) for kind in ("Person", "Firm"))
@@ -121,12 +166,16 @@ class Steps:
         )
 
 
-def _pairs(way: Way, *, undirected: bool) -> str:
+def _pairs(way: Way, *, undirected: bool, cost: bool = False, least: int | None = None) -> str:
     ends = ("dst", "src") if way.against else ("src", "dst")
-    forward = f"SELECT '{way.start}' AS st, {ends[0]} AS s, '{way.end}' AS tt, {ends[1]} AS t FROM {way.edge}"
+    more = ", abs(w) + 1 AS cost" if cost else ""
+    kept = "" if least is None else f" WHERE w >= {least}"
+    forward = (
+        f"SELECT '{way.start}' AS st, {ends[0]} AS s, '{way.end}' AS tt, {ends[1]} AS t{more} FROM {way.edge}{kept}"
+    )
     if not undirected:
         return forward
-    return f"{forward} UNION SELECT '{way.end}', {ends[1]}, '{way.start}', {ends[0]} FROM {way.edge}"
+    return f"{forward} UNION SELECT '{way.end}', {ends[1]}, '{way.start}', {ends[0]}{more} FROM {way.edge}{kept}"
 
 
 def _joins(way: Way, step: Step, edge: str) -> str:

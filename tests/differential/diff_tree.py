@@ -33,6 +33,24 @@ class Lit:
 
 
 @dataclass(frozen=True, slots=True)
+class Name:
+    """What a stage, or a list as rows, gave a name to; `sql` is where DuckDB finds it."""
+
+    name: str
+    family: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """`count(* match { … })`, a value of each row."""
+
+    clauses: tuple[Clause, ...]
+    binds: dict[str, Var] = field(hash=False, default_factory=dict)
+    family: str = "int"
+
+
+@dataclass(frozen=True, slots=True)
 class Apply:
     """A form of the table with its arguments."""
 
@@ -44,7 +62,7 @@ class Apply:
         return self.form.result
 
 
-Value: TypeAlias = Prop | Lit | Apply
+Value: TypeAlias = Prop | Lit | Apply | Name | Counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +114,7 @@ Condition: TypeAlias = Compare | In | IsNull | Same | Either | Apply | Exists
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """What a variable ranges over: nodes or edges of some types, or paths."""
+    """What a variable ranges over: nodes or edges of some types, a path or paths, items of a list."""
 
     kind: str
     types: tuple[str, ...] = ()
@@ -135,6 +153,8 @@ class Step:
     hops: tuple[int, int | None] | None = None
     edge_var: str | None = None
     path_var: str | None = None
+    path: str = "shortest"  # which paths: shortest, all shortest, simple, cheapest
+    least: int | None = None  # of the number `w` of every edge along it
     introduces: tuple[str, ...] = ()  # the ends that nothing else binds
 
     @property
@@ -166,7 +186,15 @@ class Alternatives:
     binds: dict[str, Var] = field(hash=False, default_factory=dict)
 
 
-Clause: TypeAlias = Bind | Step | Where | Block | Alternatives
+@dataclass(frozen=True, slots=True)
+class Unwind:
+    """`unwind list as name`."""
+
+    items: Value
+    name: str
+
+
+Clause: TypeAlias = Bind | Step | Where | Block | Alternatives | Unwind
 
 
 # --- results ------------------------------------------------------------------------------------------
@@ -246,6 +274,9 @@ class Query:
     order: tuple[Key, ...] = ()
     limit: int | None = None
     offset: int | None = None
+    per: tuple[Value | Whole | str, ...] = ()  # limits are of each group
+    first: Query | None = None  # the stage before, whose nodes and named values this one goes on from
+    staged: bool = False  # it is such a stage
 
     @property
     def grouped(self) -> bool:
@@ -281,18 +312,30 @@ def to_text(query: Query | Union) -> tuple[str, dict[str, object]]:
         text = (" union all " if query.every else " union ").join(_part(part, params) for part in query.parts)
     else:
         text = _part(query, params)
-    if query.order:
-        text += f" order {{ {', '.join(_key(key, params) for key in query.order)} }}"
-    text += "" if query.limit is None else f" limit {query.limit}"
-    text += "" if query.offset is None else f" offset {query.offset}"
+    text += _limits(query, params)
     declared = ", ".join(f"${name}: {lit.declared}" for name, lit in params.items())
     return f"query q({declared}) {{ {text} }}", {name: lit.value for name, lit in params.items()}
 
 
-def _part(query: Query, params: dict[str, Lit]) -> str:
-    body = " ".join(_clause(clause, params) for clause in query.clauses)
-    items = ", ".join(f"{_column(column.expr, params)} as {column.name}" for column in query.columns)
-    text = f"match {{ {body} }} return {'distinct ' if query.distinct else ''}{{ {items} }}"
+def _limits(query: Query | Union, params: dict[str, Lit]) -> str:
+    text = f" order {{ {', '.join(_key(key, params) for key in query.order)} }}" if query.order else ""
+    text += "" if query.limit is None else f" limit {query.limit}"
+    if isinstance(query, Query) and query.per:
+        text += f" per {', '.join(each if isinstance(each, str) else _column(each, params) for each in query.per)}"
+    return text + ("" if query.offset is None else f" offset {query.offset}")
+
+
+def _part(query: Query, params: dict[str, Lit], word: str = "return") -> str:
+    text = "" if query.first is None else _part(query.first, params, "with") + _limits(query.first, params) + " "
+    if query.clauses:
+        text += f"match {{ {' '.join(_clause(clause, params) for clause in query.clauses)} }} "
+    items = ", ".join(
+        f"${column.expr.var}"
+        if word == "with" and isinstance(column.expr, Whole)
+        else f"{_column(column.expr, params)} as {column.name}"
+        for column in query.columns
+    )
+    text += f"{word} {'distinct ' if query.distinct else ''}{{ {items} }}"
     if query.having:
         text += f" having {{ {' '.join(f'{each.column} {each.text}' for each in query.having)} }}"
     return text
@@ -310,6 +353,8 @@ def _clause(clause: Clause, params: dict[str, Lit]) -> str:
             return f"({text})" if text.startswith("-") else text  # a minus would go on with the clause before it
         case Block(word, clauses):
             return f"{word} {{ {' '.join(_clause(each, params) for each in clauses)} }}"
+        case Unwind(items, name):
+            return f"unwind {_value(items, params)} as {name}"
         case Alternatives(branches):
             return "either" + " or".join(_clause(each, params) for each in branches)
 
@@ -319,10 +364,14 @@ def _step(step: Step) -> str:
     name = f"<{name}>" if step.undirected else name
     if step.hops is not None:
         low, high = step.hops
-        name += f"{{{low},{'' if high is None else high}}}"
+        name += f"{{{low}}}" if low == high else f"{{{low},{'' if high is None else high}}}"
     edge = "" if step.edge_var is None else f"${step.edge_var}:"
-    path = "" if step.path_var is None else f"shortest ${step.path_var}: "
-    return f"{path}${_shown(step.left)} {edge}{name} ${_shown(step.right)}"
+    path = "" if step.path_var is None else f"{step.path} ${step.path_var}: "
+    text = f"{path}${_shown(step.left)} {edge}{name} ${_shown(step.right)}"
+    if step.least is None and step.path != "cheapest":
+        return text
+    cost = " by abs($step.w) + 1" if step.path == "cheapest" else ""
+    return f"{text} along $step{cost}" + ("" if step.least is None else f" {{ $step.w >= {step.least} }}")
 
 
 def _shown(var: str) -> str:
@@ -353,6 +402,10 @@ def _value(value: Value, params: dict[str, Lit]) -> str:
     match value:
         case Prop(var, name):
             return f"${var}.{name}"
+        case Name(name):
+            return name
+        case Counted(clauses):
+            return f"count(* match {{ {' '.join(_clause(each, params) for each in clauses)} }})"
         case Lit(param=str() as name):
             params[name] = value
             return f"${name}"

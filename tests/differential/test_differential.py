@@ -90,6 +90,7 @@ def _shown(world: World, query: Query, expr: Any, value: Any) -> Any:
         row = world.node(value["_t"], value["id"])
         names = shared(what.types, interface=what.interface is not None) if what.united else PROPERTIES[value["_t"]]
         kind = {"@type": value["_t"]} if what.united else {}
+        kind |= {"from": row["src"], "to": row["dst"]} if what.kind == "edge" else {}
         return {"id": value["id"], **kind, **{name: _single(world, value["_t"], name, row[name]) for name in names}}
     found = _json(value)
     if isinstance(expr, Aggregate) and expr.function == "collect" and expr.distinct:

@@ -62,6 +62,9 @@ class Editor:
     async def stop(self) -> None:
         await self.client.shutdown_async(None)
         self.client.exit(None)
+        server = self.client._server
+        assert server is not None
+        assert await asyncio.wait_for(server.wait(), 60) == 0, "a goodbye is no failure"
         await self.client.stop()
 
     def uri(self, name: str) -> str:

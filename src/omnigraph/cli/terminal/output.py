@@ -46,7 +46,8 @@ def warn(text: str) -> None:
 
 def finish() -> None:
     """Everything written so far leaves the process; a closed reader is noticed here."""
-    sys.stdout.flush()
+    if not sys.stdout.closed:  # the language server closes it when an editor says goodbye
+        sys.stdout.flush()
 
 
 def abandon_stdout() -> None:

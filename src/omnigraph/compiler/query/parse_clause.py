@@ -217,7 +217,9 @@ def _is_condition(condition: Expr) -> bool:
 def _begins_clause(cur: QueryCursor) -> bool:
     """Whether a word after a complete filter opens the next clause, or is an operator that does not exist."""
     text = cur.peek()[1]
-    opens = text in ("(", "{") or _begins_path(cur)
+    opens = text in ("(", "{") or _begins_path(cur) or (cur.text == "unwind" and _begins_list(cur))
+    # The name of a value, as of the stage before, and what it is compared with.
+    opens = opens or text in ("=", "!=", "<", "<=", ">", ">=", "is", "in") or text in WORD_COMPARISONS
     return opens or cur.text in LITERAL_WORDS or cur.text in ("not", "case")
 
 

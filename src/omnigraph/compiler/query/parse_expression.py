@@ -225,13 +225,19 @@ def _word(cur: QueryCursor) -> Expr:
     word = cur.text
     if word in LITERAL_WORDS and not (cur.in_where and _is_computed_with(cur)):
         return parse_literal(cur)  # also before a parenthesis: it opens the next clause
-    if cur.peek()[1] == "(":
+    if cur.peek()[1] == "(" and not _ends_clause(cur, word):
         return _called(cur, word)
     if word == "case" and cur.peek() == (LOWER, "when"):
         return _case(cur)
     if word == "exists" and cur.peek()[1] == "{":
         return _exists(cur)
     return Alias(word, cur.tokens.span(cur.advance()))
+
+
+def _ends_clause(cur: QueryCursor, word: str) -> bool:
+    """Whether a name ends its clause: in a match, a parenthesis at a distance opens the next one."""
+    apart = cur.tokens.ends[cur.index] < cur.tokens.starts[cur.index + 1]
+    return cur.in_match and apart and word not in FUNCTIONS and word not in SPECIAL_CALLS
 
 
 def _is_computed_with(cur: QueryCursor) -> bool:

@@ -37,6 +37,7 @@ from omnigraph.compiler.ir.plan import Stage as StageOp
 from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
+from omnigraph.engine.read.match.between import joined, meeting
 from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan, count_unlinked
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
@@ -102,7 +103,15 @@ def match(run: Run, frame: Frame, ops: tuple[MatchOp, ...], keep: frozenset[str]
     What no later operator reads is forgotten. With `exists` only the existence of a row for each assignment of `keep`
     matters, so equal rows collapse as well.
     """
-    return _matched(run, frame.plain(), stages(ops, keep), exists=exists)
+    frame = frame.plain()
+    met = meeting(frame, ops) if frame.length else None
+    if met is not None:
+        found = joined(
+            run, frame, met, lambda rows, steps, kept: _matched(run, rows, stages(steps, kept), exists=exists)
+        )
+        if found is not None:
+            return _matched(run, found, stages(met.rest, keep), exists=exists)
+    return _matched(run, frame, stages(ops, keep), exists=exists)
 
 
 def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, counts: bool = False) -> Frame:

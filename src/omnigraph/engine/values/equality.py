@@ -32,6 +32,29 @@ def differing_values(left: pa.Array | pa.ChunkedArray, right: pa.Array | pa.Chun
     return differs
 
 
+def one_list(lists: pa.Array) -> pa.ListScalar | None:
+    """The list that a column of lists of plain values has in every row; None where they differ or one is null.
+
+    >>> one_list(pa.array([[1, 2], [1, 2]])).as_py(), one_list(pa.array([[1, 2], [2, 1]]))
+    ([1, 2], None)
+    """
+    if not pa.types.is_list(lists.type) or pa.types.is_nested(lists.type.value_type) or lists.null_count:
+        return None
+    first = lists[0]
+    if len(lists) == 1 or not first.equals(lists[len(lists) - 1]):
+        return first if len(lists) == 1 else None
+    size, items = len(first), lists.flatten()
+    if (
+        len(items) != size * len(lists)
+        or items.null_count
+        or bool(pc.any(pc.not_equal(lists.value_lengths(), size)).as_py())
+    ):
+        return None
+    # Each item is as the one a list before it.
+    repeated = not size or pc.all(pc.equal(items[size:], items[:-size])).as_py()
+    return first if repeated else None
+
+
 def _differing(one: pa.Array, other: pa.Array) -> np.ndarray:
     """The same for arrays without nulls at this level."""
     kind = one.type

@@ -28,3 +28,19 @@ def test_an_edge_type_may_be_called_like_any_word(word: str) -> None:
     for pattern in PATTERNS:
         text = f"query q() {{ match {{ {pattern.format(w=word, T=name)} }} return {{ count(*) as n }} }}"
         assert any(name in str(part) for part in compile_query(text, catalog).plan.match), text
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "$h.open unwind $h.tags as t",
+        "$h.open lowest < $h.x",
+        "$h.open lowest is not null",
+        "$h.x >= lowest ($h.x > 1 or $h.open)",
+        "$h.x >= lowest\n($h.open)",
+    ],
+)
+def test_names_and_lists_begin_and_end_clauses(clauses: str) -> None:
+    catalog = compile_schema("node Hut { code: String @key  x: I32?  open: Bool?  tags: [String]? }")
+    stage = "match { $g: Hut } with { min($g.x) as lowest }"
+    assert compile_query(f"query q() {{ {stage} match {{ $h: Hut {clauses} }} return {{ $h.code }} }}", catalog).checked

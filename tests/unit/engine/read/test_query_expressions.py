@@ -105,9 +105,16 @@ def test_a_list_that_all_rows_share_is_compared_as_any_list(huts: og.Graph, imag
         with pytest.raises(og.errors.BadRequest, match="integer overflow"):
             huts.query(text)
         return
-    found = huts.query(text).rows()
-    assert [row["h.code"] for row in found] == expected
-    assert naive(huts, image, text) == found
+    # The list of one row, and the same list in each of several.
+    for asked in (
+        text,
+        text.replace(f"{collected} match", f"{collected} match {{ $x: Hut }} with {{ $x, l }} match", 1),
+    ):
+        if asked is not text:
+            asked = asked.replace("return {", "return distinct {")
+        found = huts.query(asked).rows()
+        assert [row["h.code"] for row in found] == expected
+        assert naive(huts, image, asked) == found
 
 
 def test_mutations_and_defaults_take_expressions(tmp_path: Path) -> None:

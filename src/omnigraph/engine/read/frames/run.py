@@ -35,6 +35,7 @@ from omnigraph.engine.read.frames.unions import (
     is_union,
 )
 from omnigraph.engine.values.arrow import TableType
+from omnigraph.engine.values.equality import one_list
 from omnigraph.engine.values.operands import effort
 from omnigraph.engine.values.predicate import Bindings, Evaluator, Leaf
 from omnigraph.engine.views.view import View
@@ -122,13 +123,16 @@ class Run:
         return Evaluator(self.leaf(self, frame), frame.length, self.bindings, partial(self._shared_list, frame))
 
     def _shared_list(self, frame: Frame, expr: ir.Expr) -> pa.ListScalar | None:
-        """The list that an expression gives in every row, where all rows have the same entity."""
+        """The list that an expression gives in every row, where all entities of the rows have the same one."""
         if frame.length < 2 or not isinstance(expr, ir.Property) or (bound := frame.bound.get(expr.var)) is None:
             return None
-        if bound.table_key.startswith(OPTIONAL) or bool((bound.rows != bound.rows[0]).any()):
+        if bound.table_key.startswith(OPTIONAL):
             return None
-        found = self.columns(bound.table_key).values(expr.name, bound.rows[:1])[0]
-        return found if found.is_valid else None
+        if not bool((bound.rows != bound.rows[0]).any()):
+            return one_list(self.columns(bound.table_key).values(expr.name, bound.rows[:1]))
+        # A stage hands a list on to each of its rows.
+        made = bound.table_key.startswith(MADE)
+        return one_list(self.columns(bound.table_key).values(expr.name, distinct_rows(bound.rows))) if made else None
 
     def kept(self, frame: Frame, condition: ir.Condition) -> Mask:
         """Which rows of a frame satisfy a condition; a long frame is looked at in pieces."""

@@ -16,6 +16,7 @@ from omnigraph.engine.read.columns.rowindex import distinct
 from omnigraph.engine.read.frames.frame import Bound, Frame, combine
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import TYPE, is_union
+from omnigraph.engine.values.equality import one_list
 from omnigraph.engine.values.json_values import json_texts
 from omnigraph.engine.values.sums import FEW_GROUPS, group_sizes
 
@@ -87,6 +88,8 @@ def number(column: pa.Array) -> Numbered:
     if pa.types.is_struct(kind):
         return _number_nodes(column)
     if pa.types.is_nested(kind):
+        if one_list(column) is not None:
+            return np.zeros(len(column), np.int64), 1
         column = json_texts(column)
     elif pa.types.is_floating(kind):
         column = one_zero(column)
