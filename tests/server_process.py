@@ -22,6 +22,7 @@ from typing import Any
 import httpx
 
 # How long a test waits for what has to come: no measure of speed, only an end for a run that hangs.
+WORK = "OMNIGRAPH_TEST_WORK"
 PATIENCE = 240
 _LISTENS = re.compile(r"OMNIGRAPH_LISTEN_ADDR=(.+)\n")
 
@@ -157,8 +158,51 @@ def _main(description: Mapping[str, Any]) -> None:
     has_policy = server_policy is not None or any(graph.policy for graph in graphs.values())
     state = classify(tokens=bool(len(tokens)), policy=has_policy, unauthenticated=True)
     assert isinstance(state, State)
+    if os.environ.get(WORK):
+        _show_work()
     deployment = Deployment(graphs, state, tokens, server_policy, cluster_backed=description.get("cluster", False))
     run(deployment, settings_from(os.environ), bound_socket(parse_bind("127.0.0.1:0")))
+
+
+def _show_work() -> None:
+    """Add a header to each answer: how often it waited for a thread, and how often tables were read."""
+    from contextvars import ContextVar
+    from functools import wraps
+
+    from omnigraph.server.app import Server
+    from omnigraph.server.work import Pools
+    from omnigraph.storage.lance.handle import TableHandle
+
+    counts: ContextVar[list[int] | None] = ContextVar("counts", default=None)
+
+    def counted(at: int, call: Any) -> Any:
+        @wraps(call)
+        def wrapper(*args: Any, **options: Any) -> Any:
+            found = counts.get()
+            if found is not None:
+                found[at] += 1
+            return call(*args, **options)
+
+        return wrapper
+
+    for name in ("read", "write"):
+        setattr(Pools, name, counted(0, getattr(Pools, name)))
+    for name in ("count_rows", "scan", "batches", "take_ids", "take_rows", "take_positions", "nearest"):
+        setattr(TableHandle, name, counted(1, getattr(TableHandle, name)))
+    answer = Server.__call__
+
+    async def answered(self: Server, scope: Any, receive: Any, send: Any) -> None:
+        found = [0, 0]
+        counts.set(found)
+
+        async def sent(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message["headers"], (b"x-work", b"%d %d" % tuple(found))]}
+            await send(message)
+
+        await answer(self, scope, receive, sent)
+
+    Server.__call__ = answered  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

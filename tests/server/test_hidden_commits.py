@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from server_process import ServerProcess, serving
+from server_process import WORK, ServerProcess, serving
 
 SCHEMA = "node Person { name: String @key  age: I32?  city: String? }\nnode Note { text: String @key }"
 POLICY = """
@@ -42,6 +42,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             graph.with_actor("maria").branches.merge(name, message="brought in")
         graph.branch("secret").with_actor("spy").mutate(AGE, params={"a": 3}, message="overheard later")
         graph.branch("secret").tags.create("quiet")
+        graph.branches.create("covert")
+        graph.branch("covert").mutate('insert Note { text: "x" }')
+        graph.branches.merge("covert")  # its message is the one that merges get
     return place
 
 
@@ -54,7 +57,7 @@ def ids(store: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[ServerProcess]:
-    with serving({"graphs": {"g": {"uri": str(store), "policy": POLICY}}, "tokens": TOKENS}) as found:
+    with serving({"graphs": {"g": {"uri": str(store), "policy": POLICY}}, "tokens": TOKENS}, {WORK: "1"}) as found:
         yield found
 
 
@@ -119,6 +122,8 @@ def test_a_commit_that_may_not_be_read_is_answered_as_one_that_does_not_exist(
                 found, other = (client.get(f"/graphs/g{route.format(each)}") for each in (hidden, absent))
                 told = found.text.replace(hidden, absent)
                 assert (found.status_code, told) == (other.status_code, other.text), (route, hidden)
+                again = [client.get(f"/graphs/g{route.format(each)}").headers["x-work"] for each in (hidden, absent)]
+                assert again[0] == again[1], (route, hidden, "more work than for what does not exist")
         for route in ("/query", "/export"):
             body: dict[str, Any] = (
                 {} if route == "/export" else {"query": "query q() { match { $p: Person } return { $p } }"}
@@ -138,3 +143,32 @@ def test_no_list_of_commits_has_those_of_a_hidden_branch(server: ServerProcess) 
             assert not any(f'"{word}' in text for word in ("spy", "overheard by spy", "overheard later", "secret")), (
                 path
             )
+
+
+def test_a_merge_does_not_name_the_commit_that_it_brought_from_a_hidden_branch(
+    server: ServerProcess, store: Path, ids: dict[str, str]
+) -> None:
+    with og.open(store, read_only=True) as graph:
+        merges = {each.merged_parent_commit_id: each for each in graph.commits.list() if each.merged_parent_commit_id}
+    hidden = next(merged for merged, each in merges.items() if merged != ids["shown"] and each.message == "brought in")
+    routes = [
+        "/commits",
+        "/log",
+        "/log?every_branch=true",
+        f"/commits/{merges[hidden].graph_commit_id}/changes",
+        f"/moment?commit={merges[hidden].graph_commit_id}",
+        "/changes?start=beginning",
+        "/entities/Person/Ada/blame",
+        "/entities/Person/Ada/history",
+    ]
+    with server.client(TOKENS["ora"]) as ora, server.client(TOKENS["root"]) as root:
+        for route in routes:
+            told, all_of_it = (each.get(f"/graphs/g{route}").raise_for_status().text for each in (ora, root))
+            assert hidden not in told, route
+            assert hidden in all_of_it, route
+        assert ids["shown"] in ora.get("/graphs/g/commits").text
+        assert "merge covert into main" in root.get("/graphs/g/commits").text
+        for route in ("/commits", "/log", "/moment?commit=HEAD", "/changes?start=beginning", "/describe"):
+            found = ora.get(f"/graphs/g{route}").raise_for_status().text
+            assert "covert" not in found, route
+        assert "merge into main" in ora.get("/graphs/g/commits").text

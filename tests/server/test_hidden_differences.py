@@ -24,7 +24,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.policy.bundle import parse_bundle
 from omnigraph.policy.engine import PolicyEngine, PolicyRequest
 from omnigraph.policy.visibility import Visibility
-from server_process import ServerProcess, serving
+from server_process import WORK, ServerProcess, serving
 from tests.thoroughness import examples
 
 SCHEMA = """
@@ -190,7 +190,9 @@ def server(pairs: list[Pair]) -> Iterator[ServerProcess]:
         for pair in pairs
         for side in "ab"
     }  # fmt: skip
-    with serving({"graphs": graphs, "tokens": {ACTOR: TOKEN, "root": "token-of-root-0123456789abcd"}}) as found:
+    with serving(
+        {"graphs": graphs, "tokens": {ACTOR: TOKEN, "root": "token-of-root-0123456789abcd"}}, {WORK: "1"}
+    ) as found:
         yield found
 
 
@@ -306,8 +308,11 @@ _VARIES = re.compile(
 )
 
 
-def told(client: httpx.Client, graph: str, request: tuple[str, str, Any]) -> tuple[int, str]:
-    """Status and body, without what differs between any two graphs."""
+def told(client: httpx.Client, graph: str, request: tuple[str, str, Any]) -> tuple[int, str, str]:
+    """Status and body, without what differs between any two graphs, and how much work the answer was.
+
+    The work stands for the time that the answer takes: how often it waited for a thread, and how often tables were read.
+    """
     method, path, body = request
     answer = client.request(method, f"/graphs/{graph}{path}", json=body)
     text = re.sub(rf"\b{graph}(\.omni)?\b", "GRAPH", answer.text)
@@ -317,7 +322,7 @@ def told(client: httpx.Client, graph: str, request: tuple[str, str, Any]) -> tup
         text,
     )
     text = re.sub(r"\d+\.\d+ ms", "MS", text)
-    return answer.status_code, _VARIES.sub("ID", text)
+    return answer.status_code, _VARIES.sub("ID", text), answer.headers["x-work"]
 
 
 @settings(max_examples=examples(240), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])

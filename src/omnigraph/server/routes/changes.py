@@ -31,13 +31,12 @@ from omnigraph.errors import (
     ResourceLimitExceeded,
 )
 from omnigraph.policy.actions import Action
-from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.models import ChangeBaselineRequest
 from omnigraph.server.http.outputs import changes_output, feed_output
 from omnigraph.server.http.refusal import INTERNAL, Refusal, bad_request, refusal_of, refuse, resource_limit
 from omnigraph.server.http.streams import Sink
-from omnigraph.server.routes.commits import known_commit
+from omnigraph.server.routes.commits import answer_commits, known_commit
 from omnigraph.server.routes.exports import streamed
 
 Endpoint = Callable[[Exchange], Coroutine[Any, Any, Response]]
@@ -98,7 +97,7 @@ async def commit_changes(exchange: Exchange) -> Response:
     page = await exchange.read(
         lambda _: seen.commits.changes(commit, kinds=kinds, types=types, ops=ops, page_token=token, limit=limit)
     )
-    return answer(changes_output(page))
+    return await answer_commits(exchange, changes_output(page))
 
 
 @redacted
@@ -111,7 +110,7 @@ async def poll(exchange: Exchange) -> Response:
     scope, limit = change_filter(exchange), change_limit(exchange)
     graph = exchange.graph.handle
     page = await exchange.read(lambda _: position.poll(graph, branch, scope, limit))
-    return answer(feed_output(page))
+    return await answer_commits(exchange, feed_output(page))
 
 
 @redacted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from starlette.responses import Response
@@ -15,6 +17,9 @@ from omnigraph.server.http.outputs import commit_output
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.storage.manifest.commits import GraphCommit
 
+_MERGE = re.compile(r"merge \S+ into (\S+)")
+_MERGED = ("merged_parent_commit_id", "unknown_parent")
+_WITH_COMMITS = frozenset({"commits", "commit", "cause", "blocks", "created", "events", "properties"})
 _FILTERS = ("actor", "kind", "since", "until", "type", "message")
 
 
@@ -25,7 +30,7 @@ async def list_commits(exchange: Exchange) -> Response:
     await exchange.allow(Action.READ, branch=branch)
     graph = exchange.graph.handle
     found = await exchange.read(lambda _: graph.commits.list(branch, **wanted))
-    return answer({"commits": [commit_output(commit) for commit in found]})
+    return await answer_commits(exchange, {"commits": [commit_output(commit) for commit in found]})
 
 
 def commit_filters(exchange: Exchange) -> dict[str, Any]:
@@ -49,47 +54,88 @@ async def known_commit(exchange: Exchange, reference: str, branch: str = MAIN) -
     forbidden to a sender who may not read the branch that the reference is seen from, and missing for others. The
     history of that branch, with what it inherited, is known to those who may read it.
     """
-    graph = exchange.graph.handle
+    graph, candidates = exchange.graph.handle, ()
     try:
         commit = await exchange.read(lambda _: graph.branch(branch).commits.show(reference))
+        if _reads(exchange, commit.manifest_branch):
+            return commit
+        candidates = (commit.graph_commit_id,)
     except AmbiguousCommit as error:
-        commit = await _only_known(exchange, reference, branch, error)
+        if exchange.graph.policy is None:
+            raise
+        candidates = error.candidates
     except CommitNotFound:
-        await _require_reading(exchange, branch)
-        raise
-    if _reads(exchange, commit.manifest_branch):
-        return commit
-    await _require_reading(exchange, branch)
-    known = await exchange.read(lambda _: graph.commits.list(branch, maintenance=True))
-    if any(each.graph_commit_id == commit.graph_commit_id for each in known):
-        return commit
-    raise CommitNotFound(reference.strip())
+        if exchange.graph.policy is None:
+            raise
+    return await _only_known(exchange, reference, branch, candidates)
 
 
-async def _only_known(exchange: Exchange, reference: str, branch: str, error: AmbiguousCommit) -> GraphCommit:
-    """The one commit that the sender knows among those whose ids begin alike; hidden ones are not counted."""
+async def answer_commits(exchange: Exchange, document: Any) -> Response:
+    """A document with commits, or what they changed, as its reader may see it."""
+    return answer(await without_hidden_parents(exchange, document))
+
+
+async def without_hidden_parents(exchange: Exchange, document: Any) -> Any:
+    """A document in which no merge names the commit that it brought in from a branch that the sender may not read."""
+    if exchange.graph.policy is None or exchange.actor is None:
+        return document
     graph = exchange.graph.handle
-    branches = await exchange.read(lambda _: graph.branches.list())
-    readable = [name for name in branches if _reads(exchange, name)]
-    if len(readable) == len(branches):
-        raise error
-    known = await exchange.read(
-        lambda _: {
-            each.graph_commit_id: each for name in readable for each in graph.commits.list(name, maintenance=True)
-        }
-    )
-    found = [known[candidate] for candidate in error.candidates if candidate in known]
+
+    def leave_out(_: object) -> Any:
+        merges = list(_merges(document))
+        if not merges or all(_reads(exchange, name) for name in graph.branches.list()):
+            return document
+        known = _known_commits(exchange)
+        for merge in merges:
+            for key in _MERGED:
+                if merge.get(key) not in known and merge.pop(key, None) is not None and "authored_branch" not in merge:
+                    merge[key] = None  # of a feed the member is left out, of a commit it is null
+                    merge["message"] = _without_branch(merge.get("message"))
+        return document
+
+    # Without listening for a disconnection: a feed has its own listener.
+    return await exchange.server.pools.read(leave_out, None, exchange.reader)
+
+
+def _without_branch(message: str | None) -> str | None:
+    """A message without the branch that a merge names when it is given none."""
+    found = None if message is None else _MERGE.fullmatch(message)
+    return message if found is None else f"merge into {found[1]}"
+
+
+def _merges(document: Any) -> Iterator[dict[str, Any]]:
+    """The parts of a document that name a merged commit; values of entities are not looked into."""
+    if isinstance(document, list):
+        for each in document:
+            yield from _merges(each)
+    elif isinstance(document, dict):
+        if any(document.get(key) is not None for key in _MERGED):
+            yield document
+        for key in _WITH_COMMITS & document.keys():
+            yield from _merges(document[key])
+
+
+async def _only_known(exchange: Exchange, reference: str, branch: str, candidates: Sequence[str]) -> GraphCommit:
+    """The one commit among some that the sender knows.
+
+    The same is done for hidden commits and for none: neither an answer nor the work behind it tells them apart.
+    """
+    if not _reads(exchange, branch):
+        await exchange.allow(Action.READ, branch=branch)
+    known = await exchange.read(lambda _: _known_commits(exchange))
+    found = [known[candidate] for candidate in candidates if candidate in known]
     if len(found) > 1:
         raise AmbiguousCommit(reference, [each.graph_commit_id for each in found])
     if not found:
-        await _require_reading(exchange, branch)
         raise CommitNotFound(reference.strip())
     return found[0]
 
 
-async def _require_reading(exchange: Exchange, branch: str) -> None:
-    if not _reads(exchange, branch):
-        await exchange.allow(Action.READ, branch=branch)
+def _known_commits(exchange: Exchange) -> dict[str, GraphCommit]:
+    """The history of every branch that the sender may read, by id."""
+    graph = exchange.graph.handle
+    readable = [name for name in graph.branches.list() if _reads(exchange, name)]
+    return {each.graph_commit_id: each for name in readable for each in graph.commits.list(name, maintenance=True)}
 
 
 def _reads(exchange: Exchange, branch: str | None) -> bool:
@@ -103,7 +149,7 @@ async def get_commit(exchange: Exchange) -> Response:
     await exchange.allow(Action.READ)
     name = exchange.params["commit_id"]
     try:
-        return answer(commit_output(await known_commit(exchange, name)))
+        return await answer_commits(exchange, commit_output(await known_commit(exchange, name)))
     except AmbiguousCommit:
         raise
     except CommitNotFound:

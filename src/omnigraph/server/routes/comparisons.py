@@ -15,7 +15,7 @@ from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import MAIN, Exchange, named_branch
 from omnigraph.server.http.refusal import bad_request, refuse
 from omnigraph.server.routes.changes import change_filter, change_limit
-from omnigraph.server.routes.commits import commit_filters, known_commit
+from omnigraph.server.routes.commits import answer_commits, commit_filters, known_commit
 from omnigraph.storage.manifest.commits import GraphCommit
 
 
@@ -95,13 +95,13 @@ async def log(exchange: Exchange) -> Response:
     graph = exchange.graph.handle
     if everywhere != "true":
         entries = await exchange.read(lambda _: graph.commits.log(branch, **wanted))
-        return answer({"commits": [each.document() for each in entries]})
+        return await answer_commits(exchange, {"commits": [each.document() for each in entries]})
     names = await exchange.read(lambda _: graph.branches.list())
     readable = [each for each in names if exchange.decide(Action.READ, branch=each).allowed]
     start = None if named is None else branch
     seen = graph.with_visibility(await _common(exchange, readable))
     entries = await exchange.read(lambda _: seen.commits.log(start, every_branch=True, among=readable, **wanted))
-    return answer({"commits": [each.document() for each in entries]})
+    return await answer_commits(exchange, {"commits": [each.document() for each in entries]})
 
 
 async def _common(exchange: Exchange, branches: Sequence[str]) -> Visibility | None:

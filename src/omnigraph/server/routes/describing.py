@@ -12,6 +12,7 @@ from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.outputs import commit_output
 from omnigraph.server.http.refusal import bad_request
+from omnigraph.server.routes.commits import answer_commits
 from omnigraph.server.routes.reads import chosen_target, read_target
 
 
@@ -53,7 +54,7 @@ async def moment(exchange: Exchange) -> Response:
         at = (await exchange.read(lambda _: graph.branch(branch).at(version=wanted, time=time))).commit_id
     target = await read_target(exchange, branch, None, at)
     await exchange.allow(Action.READ, branch=target.branch)
-    return answer(commit_output(target.commit, await exchange.visibility(target.branch)))
+    return await answer_commits(exchange, commit_output(target.commit, await exchange.visibility(target.branch)))
 
 
 def _version(text: str) -> int:

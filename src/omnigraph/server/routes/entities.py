@@ -10,6 +10,7 @@ from omnigraph.policy.actions import Action
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange
 from omnigraph.server.http.refusal import bad_request, refuse
+from omnigraph.server.routes.commits import answer_commits
 from omnigraph.server.routes.reads import chosen_target
 
 
@@ -55,7 +56,7 @@ async def blame(exchange: Exchange) -> Response:
     await exchange.allow_whole(target.branch)
     graph = exchange.graph.acting(exchange.actor)
     found = await exchange.read(lambda _: graph.commits.blame(name, wanted, branch=target.live, at=target.commit))
-    return answer(found.document())
+    return await answer_commits(exchange, found.document())
 
 
 async def history(exchange: Exchange) -> Response:
@@ -68,7 +69,7 @@ async def history(exchange: Exchange) -> Response:
     found = await exchange.read(
         lambda _: graph.commits.history(name, wanted, branch=target.live, at=target.commit, limit=limit, after=after)
     )
-    return answer(found.document())
+    return await answer_commits(exchange, found.document())
 
 
 def _limit(text: str | None, default: int, most: int) -> int:

@@ -19,6 +19,7 @@ from omnigraph.server.http.exchange import Exchange, named_branch
 from omnigraph.server.http.outputs import block_output
 from omnigraph.server.http.refusal import Refusal
 from omnigraph.server.routes.changes import FEED_KEYS, FeedPlace, change_filter, feed_place, redacted, redaction
+from omnigraph.server.routes.commits import without_hidden_parents
 
 _POLL_SECONDS = 0.5
 _SILENCE_POLLS = 30  # a comment every so often tells both sides that the connection lives
@@ -61,7 +62,8 @@ class _Feed:
             yield _event("cursor", {"cursor": page.cursor}, page.cursor)
         while True:
             for at, block in enumerate(page.blocks, 1):
-                yield _event("changes", block_output(block), page.cursor if at == len(page.blocks) else None)
+                shown = await without_hidden_parents(self.exchange, block_output(block))
+                yield _event("changes", shown, page.cursor if at == len(page.blocks) else None)
             quiet = 0 if page.blocks else quiet + 1
             if quiet and quiet % _SILENCE_POLLS == 0:
                 yield b": still here\n\n"
