@@ -54,7 +54,8 @@ async def known_commit(exchange: Exchange, reference: str, branch: str = MAIN) -
     forbidden to a sender who may not read the branch that the reference is seen from, and missing for others. The
     history of that branch, with what it inherited, is known to those who may read it.
     """
-    graph, candidates = exchange.graph.handle, ()
+    graph = exchange.graph.handle
+    candidates: Sequence[str] = ()
     try:
         commit = await exchange.read(lambda _: graph.branch(branch).commits.show(reference))
         if _reads(exchange, commit.manifest_branch):
