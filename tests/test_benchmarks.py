@@ -13,6 +13,9 @@ import pytest
 from bench import social
 from bench.peers.engine import QUESTIONS, params_of
 from bench.peers.registry import ENGINES, engine_class
+from omnigraph.engine.maintenance import topology_builds
+from omnigraph.engine.read.plan import statistics
+from omnigraph.engine.read.topology import files, store
 
 ROOT = Path(__file__).parent.parent
 _AGE = timedelta(days=183)
@@ -54,6 +57,10 @@ def _known_since(package: dict[str, Any]) -> datetime:
 
 def test_every_question_gets_the_same_answer_from_duckdb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(social, "HOME", tmp_path / "data")
+    monkeypatch.setattr(statistics, "WORTH_KEEPING", 10)  # small tables have statistics of what is in memory only
+    monkeypatch.setattr(files, "WORTH_KEEPING", 10)
+    monkeypatch.setattr(topology_builds, "WORTH_KEEPING", 10)
+    monkeypatch.setattr(store, "WORTH_KEEPING", 10)
     monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", "auto")  # the engine of the comparison sets it; put back afterwards
     size = replace(social.SIZES["tiny"], people=300, knows=2_400, companies=20)
     data = social.write_graph(size)
@@ -67,9 +74,21 @@ def test_every_question_gets_the_same_answer_from_duckdb(tmp_path: Path, monkeyp
         for number in range(3):
             params = params_of(question, seeds, number)
             assert _plain(ours.ask(question, params)) == _plain(peer.ask(question, params)), question.name
+    ours._graph.ensure_indices()
+    for question in QUESTIONS:
+        _is_estimated(ours, question, params_of(question, seeds, 0))
     for engine in (ours, peer):
         engine.insert(0)
         engine.close()
+
+
+def _is_estimated(ours: Any, question: Any, params: dict[str, Any]) -> None:
+    """Every operator yields between a tenth and ten times the rows that `explain` expects of it."""
+    plan = ours._graph.query(ours.texts[question.name], params=params).explanation.to_dict()["operators"]
+    assert plan
+    for each in plan:
+        rows, expected = each["rows"] + 1, each["expected_rows"] + 1
+        assert expected / 10 <= rows <= expected * 10, f"{question.name}: {each}"
 
 
 def _plain(answer: Any) -> list[tuple[Any, ...]]:

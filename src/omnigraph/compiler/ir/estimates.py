@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from omnigraph.compiler.ir import expr as ir
@@ -17,6 +18,19 @@ _TEXT = 0.2
 _OTHER = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """How unevenly edges are spread: what a node has that was reached, or is left, by an edge taken at random.
+
+    `out` edges at the source of one, `into` it at the target of one, `through`: out of the target of one. With equal
+    degrees all three are the mean.
+    """
+
+    out: float
+    into: float
+    through: float
+
+
 class Estimates(Protocol):
     """Row estimates; the engine answers from table statistics, tests and plain compilation from the defaults."""
 
@@ -28,6 +42,12 @@ class Estimates(Protocol):
 
     def selectivity(self, type_name: str, condition: ir.Condition) -> float:
         """The share of a type's nodes (or edges) that a condition keeps."""
+
+    def distinct(self, type_name: str, name: str) -> float | None:
+        """How many different values a property has; None where that is not known."""
+
+    def skew(self, edge: str) -> Skew | None:
+        """How unevenly edges of a type are spread; None where that is not known."""
 
 
 class NeutralEstimates:
@@ -58,6 +78,14 @@ class NeutralEstimates:
                 return self.selectivity(type_name, part)
             case _:
                 return _OTHER
+
+    def distinct(self, type_name: str, name: str) -> float | None:
+        """Not known."""
+        return None
+
+    def skew(self, edge: str) -> Skew | None:
+        """Not known."""
+        return None
 
 
 NEUTRAL = NeutralEstimates()

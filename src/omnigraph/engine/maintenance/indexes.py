@@ -19,6 +19,7 @@ from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
+from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
@@ -266,6 +267,7 @@ def ensure_indices(
     keep_corpora(core.view(branch), only)
     keep_keys(core.view(branch), only)
     keep_topologies(core, branch, only, runner, spark)
+    keep_statistics(core.view(branch), only)
     return pending
 
 
@@ -334,6 +336,7 @@ def _keep_derived(core: Core, only: Collection[str], spark: SparkPlace) -> None:
     view = core.view(None)
     keep_keys(view, only)
     keep_topologies(core, None, only, "auto", spark)
+    keep_statistics(view, only)
     keep_corpora(view, only)
 
 

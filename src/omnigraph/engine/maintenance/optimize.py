@@ -16,6 +16,7 @@ from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
+from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
@@ -93,6 +94,7 @@ def optimize(
     core.tables.clear()
     keep_corpora(core.view(None))
     keep_topologies(core, None, runner=runner)
+    keep_statistics(core.view(None))
     return [*(each.stats(published) for each in work), _optimize_manifest(core, fragments)]
 
 

@@ -128,8 +128,7 @@ def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, 
         if following is not None and closes(frame, stage.op, following.op):
             closed = following
             with run.profile.measure(stage.op) as step:
-                frame = _closed(run, frame, stage, closed, counts=counts)
-                step.rows = frame.count
+                step.rows, frame = _closed(run, frame, stage, closed, counts=counts)
             continue
         if counts and following is not None and (rest := _unlinked(run, frame, stage, following)) is not None:
             closed, frame = following, rest
@@ -161,12 +160,12 @@ def _unlinked(run: Run, frame: Frame, stage: Stage, following: Stage) -> Frame |
         return rest
 
 
-def _closed(run: Run, frame: Frame, stage: Stage, test: Stage, *, counts: bool) -> Frame:
-    """A hop and the test of its target in one step."""
+def _closed(run: Run, frame: Frame, stage: Stage, test: Stage, *, counts: bool) -> tuple[int, Frame]:
+    """A hop and the test of its target in one step; and how many rows the hop by itself stands for."""
     assert isinstance(stage.op, Expand)
     assert isinstance(test.op, ExpandTest)
-    found = expand_closing(run, frame, stage.op, test.op, test.live)
-    return found.folded() if counts else found
+    hop_rows, found = expand_closing(run, frame, stage.op, test.op, test.live)
+    return hop_rows, found.folded() if counts else found
 
 
 def _counted(run: Run, frame: Frame, stage: Stage) -> Frame:

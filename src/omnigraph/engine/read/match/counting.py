@@ -60,7 +60,7 @@ def count_unlinked(run: Run, frame: Frame, hop: Expand, op: AntiJoin) -> tuple[i
             every = count_expand(run, frame, hop, frozenset())
             if every is None:
                 return None
-            left = every.count - expand_closing(run, frame, hop, test, frozenset()).count
+            left = every.count - expand_closing(run, frame, hop, test, frozenset())[1].count
             return every.count, Frame(1).repeated(np.array([left]))
     return None
 

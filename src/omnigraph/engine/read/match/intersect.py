@@ -40,18 +40,19 @@ def _is_plain(link: Link) -> bool:
     return single and link.edge_var is None and not link.ways and link.along is None
 
 
-def expand_closing(run: Run, frame: Frame, hop: Expand, test: ExpandTest, live: frozenset[str]) -> Frame:
-    """One row per neighbour of the source that is linked to the other node as well."""
+def expand_closing(run: Run, frame: Frame, hop: Expand, test: ExpandTest, live: frozenset[str]) -> tuple[int, Frame]:
+    """One row per neighbour of the source that is linked to the other node as well; and how many there are."""
     other = test.link.other(hop.target)
     near, far = frame.rows(hop.source), frame.rows(other)
     lists = linked_lists(run, hop.link, distinct_rows(near), backward=hop.source == hop.link.head)
     others = linked_lists(run, test.link, distinct_rows(far), backward=other == test.link.head)
-    fewer = lists.degrees(near) <= others.degrees(far)
+    degrees = lists.degrees(near)
+    fewer = degrees <= others.degrees(far)
     found = [
         *_pieces(run, frame.take(np.flatnonzero(fewer)), hop, live, ((hop.source, lists), (other, others))),
         *_pieces(run, frame.take(np.flatnonzero(~fewer)), hop, live, ((other, others), (hop.source, lists))),
     ]
-    return concatenate(found)
+    return int(degrees.sum() if frame.times is None else np.dot(degrees, frame.times)), concatenate(found)
 
 
 def _pieces(run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End]) -> list[Frame]:

@@ -68,6 +68,14 @@ def outline(plan: ReadPlan, keep: frozenset[str] = frozenset()) -> Outline:
     return Outline(in_order, exists, counts, not keep and any_order(plan), parts, source)
 
 
+def collapsing(known: Outline) -> dict[int, frozenset[str]]:
+    """The operators after which equal rows are one, by their identity, and the variables that are bound then."""
+    found = {id(stage.op): stage.live for stage in known.stages} if known.exists else {}
+    for inner in (*known.parts, *(() if known.source is None else (known.source,))):
+        found |= collapsing(inner)
+    return found
+
+
 def any_order(plan: ReadPlan) -> bool:
     """Whether rows are put into an order that the query does not ask for, and that nothing after it depends on."""
     match plan.result:

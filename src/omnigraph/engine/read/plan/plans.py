@@ -12,7 +12,7 @@ from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.plan import Plan, ReadPlan
 from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
-from omnigraph.engine.read.plan.outline import Outline, any_order, outline
+from omnigraph.engine.read.plan.outline import Outline, any_order, collapsing, outline
 from omnigraph.engine.read.plan.refine import refined
 from omnigraph.engine.read.plan.route import Route, route_of
 from omnigraph.engine.views.view import View
@@ -54,7 +54,8 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
         ordered = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
         plan = refined(ordered)
         known = replace(outline(plan), any_order=any_order(ordered))
-        found = Planned(compiled.plan, plan, expected_rows(plan, estimates), known, route_of(plan, view.catalog))
+        expected = expected_rows(plan, estimates, collapsing(known))
+        found = Planned(compiled.plan, plan, expected, known, route_of(plan, view.catalog))
         plans.put(key, found)
     return found
 
