@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,10 +76,14 @@ def pagerank(pairs: Pairs, walk: Teleport) -> tuple[Floats, int]:
 
 def components(pairs: Pairs) -> Rows:
     """For each node the smallest node that it is connected with, regardless of direction."""
-    parent = np.arange(pairs.count)
     # A sample of the edges joins most of what belongs together; then most of the others have nothing left to do.
-    for step in _SAMPLES:
-        _join(parent, pairs.sources[::step], pairs.targets[::step])
+    return joined(np.arange(pairs.count), ((pairs.sources[::step], pairs.targets[::step]) for step in _SAMPLES))
+
+
+def joined(parent: Rows, pairs: Iterable[tuple[Rows, Rows]]) -> Rows:
+    """For each node the smallest of those that pairs of arrays connect it with; `parent` is used for it."""
+    for one, other in pairs:
+        _join(parent, one, other)
     return parent
 
 
@@ -114,14 +119,14 @@ def label_propagation(pairs: Pairs, iterations: int) -> tuple[Rows, int]:
     near = np.concatenate([pairs.sources, pairs.targets, everyone])
     far = np.concatenate([pairs.targets, pairs.sources, everyone])
     for done in range(1, iterations + 1):
-        after = _winners(near * count + labels[far], count)
+        after = winners(near * count + labels[far], count)
         if np.array_equal(after, labels):
             return labels, done
         labels = after
     return labels, iterations
 
 
-def _winners(votes: Rows, count: int) -> Rows:
+def winners(votes: Rows, count: int) -> Rows:
     """The winning label of each node; a vote is node × count + label."""
     if not count:
         return votes

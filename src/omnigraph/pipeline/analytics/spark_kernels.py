@@ -7,26 +7,25 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
+from omnigraph.pipeline.analytics import spark_vectors
 from omnigraph.pipeline.analytics.kernels import Teleport
-
-# So many values are cheaper to send to every worker, round by round, than all edges are to shuffle.
-_SENT_TO_ALL = 2_000_000
 
 
 def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
     """Ranks and rounds, as in memory."""
+    if _few(nodes):
+        return spark_vectors.pagerank(nodes, edges, walk)
     count = max(nodes.count(), 1)
     leaving = edges.groupBy("s").agg(f.sum("w").alias("leaving")).where("leaving > 0")
-    sent: Any = f.broadcast if count <= _SENT_TO_ALL else lambda frame: frame
     steps = _kept(edges.join(leaving, "s").select("s", "t", (f.col("w") / f.col("leaving")).alias("part")))
     marked = nodes.select("n").join(leaving.select(f.col("s").alias("n"), f.lit(0.0).alias("stuck")), "n", "left")
     ranks = _kept(marked.select("n", f.lit(1.0 / count).alias("value"), f.coalesce("stuck", f.lit(1.0)).alias("stuck")))
     lost = ranks.agg(f.sum(f.col("value") * f.col("stuck")).alias("lost")).first().lost or 0.0
     for done in range(1, walk.iterations + 1):
-        carried = steps.join(sent(ranks.withColumnRenamed("n", "s")), "s")
+        carried = steps.join(ranks.withColumnRenamed("n", "s"), "s")
         arriving = carried.groupBy(f.col("t").alias("n")).agg(f.sum(f.col("part") * f.col("value")).alias("arriving"))
         fresh = (1 - walk.damping) / count + walk.damping * (f.coalesce("arriving", f.lit(0.0)) + lost / count)
-        joined = ranks.join(sent(arriving), "n", "left")
+        joined = ranks.join(arriving, "n", "left")
         ranks = _kept(joined.select("n", fresh.alias("value"), "stuck", f.col("value").alias("old")))
         told = ranks.agg(
             f.sum(f.abs(f.col("value") - f.col("old"))).alias("moved"),
@@ -40,6 +39,8 @@ def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
 
 def components(nodes: Any, edges: Any) -> Any:
     """The smallest connected node of each, by rounds of large and small stars until they stand still."""
+    if _few(nodes):
+        return spark_vectors.components(nodes, edges)
     links = _kept(
         edges.where("s != t").select(f.greatest("s", "t").alias("u"), f.least("s", "t").alias("v")).distinct()
     )
@@ -78,6 +79,8 @@ def _fingerprint(links: Any) -> tuple[Any, ...]:
 
 def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int]:
     """Labels and rounds, as in memory."""
+    if _few(nodes):
+        return spark_vectors.label_propagation(nodes, edges, iterations)
     own = nodes.select(f.col("n").alias("near"), f.col("n").alias("far"))
     out = edges.select(f.col("s").alias("near"), f.col("t").alias("far"))
     votes = _kept(out.union(out.select(f.col("far").alias("near"), f.col("near").alias("far"))).union(own))
@@ -132,6 +135,8 @@ def degrees(nodes: Any, edges: Any, direction: str) -> Any:
 
 def distances(nodes: Any, edges: Any, start: Sequence[int], depth: int | None) -> Any:
     """Hops from the start nodes; a node that is not reached has none."""
+    if _few(nodes):
+        return spark_vectors.distances(nodes, edges, start, depth)
     steps = _kept(edges.select("s", "t").distinct())
     found = _kept(nodes.where(f.col("n").isin(list(start))).select("n", f.lit(0).cast("long").alias("value")))
     frontier = found
@@ -159,6 +164,11 @@ def turned(edges: Any, direction: str) -> Any:
     """The edges as a walker sees them who follows them, goes against them or does both."""
     back = edges.select(f.col("t").alias("s"), f.col("s").alias("t"), "w")
     return edges if direction == "out" else back if direction == "in" else edges.unionByName(back)
+
+
+def _few(nodes: Any) -> bool:
+    """Whether the values of all nodes can be sent to every task, so that edges need not be shuffled in each round."""
+    return bool(nodes.count() <= spark_vectors.MOST_NODES)
 
 
 def _kept(frame: Any) -> Any:

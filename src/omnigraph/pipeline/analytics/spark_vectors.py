@@ -1,0 +1,180 @@
+"""The algorithms of `kernels` on Spark for graphs whose nodes fit into one array, whatever their edges need.
+
+Edges are packed once, as arrays, and stay where they are. A round is one job without a shuffle: the values of all nodes
+go to every task, each task works on its edges, and one array of each task comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.pipeline.analytics.kernels import Floats, Teleport, joined, winners
+from omnigraph.pipeline.spark.session import parallelism
+
+# So many nodes are sent to every task, round by round; beyond, their values are frames that are joined.
+MOST_NODES = 2_000_000
+# What the tasks of one round may send together.
+_ANSWERS = 256 << 20
+_PACKED_ROWS = 4 << 20
+_PACKED = "s binary, t binary, w binary"
+_SCHEMA = pa.schema([(name, pa.binary()) for name in "stw"])
+
+Array = npt.NDArray[Any]
+# What a task computes from the sources, targets and weights of its edges.
+Work = Callable[[Array, Array, Array], Array]
+
+
+class Vectors:
+    """The nodes of a network as positions 0 … count-1 in the order of their numbers, and its edges as packed arrays."""
+
+    def __init__(self, nodes: Any, edges: Any, *, by: str | None = None) -> None:
+        self.spark = nodes.sparkSession
+        self.numbers: Array = np.sort(nodes.select("n").toArrow()["n"].to_numpy())
+        self.count = len(self.numbers)
+        tasks = max(1, min(parallelism(self.spark), _ANSWERS // (8 * max(self.count, 1))))
+        parts = edges.coalesce(tasks) if by is None else edges.repartition(tasks, by)
+        numbers = self.numbers
+
+        def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for rows in _long(batches):
+                ends = [np.searchsorted(numbers, rows[name].to_numpy()).astype(np.int32) for name in "st"]
+                cells = [*ends, rows["w"].to_numpy()]
+                yield pa.RecordBatch.from_arrays([pa.array([cell.tobytes()], pa.binary()) for cell in cells], _SCHEMA)
+
+        # The first round fills it.
+        self._edges = parts.select("s", "t", "w").mapInArrow(packed, _PACKED).localCheckpoint(eager=False)
+
+    def run(self, work: Work, kind: Any) -> list[Array]:
+        """What the work makes of the edges of each task."""
+
+        def worked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            rows = [row for batch in batches for row in zip(*(batch.column(name) for name in "stw"), strict=True)]
+            if rows:
+                kinds = (np.int32, np.int32, np.float64)
+                cells = (np.concatenate([_array(row[at], kind) for row in rows]) for at, kind in enumerate(kinds))
+                found = work(*cells)
+                yield pa.RecordBatch.from_pydict({"found": pa.array([found.tobytes()], pa.binary())})
+
+        answers = self._edges.mapInArrow(worked, "found binary").toArrow()["found"]
+        return [_array(answer, kind) for answer in answers]
+
+    def frame(self, values: Array) -> Any:
+        """Values by position as a frame of numbers and values."""
+        return self.spark.createDataFrame(pa.table({"n": self.numbers, "value": values}))
+
+
+def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
+    """Ranks and rounds, as in memory."""
+    network = Vectors(nodes, edges)
+    count = network.count
+    if not count:
+        return nodes.selectExpr("n", "cast(0 as double) as value"), 0
+
+    def added(values: Floats, *, arriving: bool) -> Floats:
+        def work(sources: Array, targets: Array, weights: Array) -> Array:
+            return np.bincount(targets if arriving else sources, values[sources] * weights, count)
+
+        return sum(network.run(work, np.float64), np.zeros(count))
+
+    leaving = added(np.ones(count), arriving=False)
+    stuck = leaving == 0
+    leaving[stuck] = 1.0
+    ranks: Floats = np.full(count, 1.0 / count)
+    for done in range(1, walk.iterations + 1):
+        arriving = added(ranks / leaving, arriving=True)
+        after = (1 - walk.damping) / count + walk.damping * (arriving + float(ranks[stuck].sum()) / count)
+        moved = float(np.abs(after - ranks).sum())
+        ranks = after
+        if moved < walk.tolerance:
+            return network.frame(ranks), done
+    return network.frame(ranks), walk.iterations
+
+
+def components(nodes: Any, edges: Any) -> Any:
+    """The smallest connected node of each: every task joins its edges, and then what the tasks have found is joined."""
+    network = Vectors(nodes, edges)
+    count = network.count
+
+    def work(sources: Array, targets: Array, _: Array) -> Array:
+        return joined(np.arange(count), [(sources, targets)])
+
+    here = np.arange(count)
+    parent = joined(here.copy(), [(here, found) for found in network.run(work, np.int64)])
+    return network.frame(network.numbers[parent])
+
+
+def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int]:
+    """Labels and rounds, as in memory; a task has all votes for its nodes."""
+    own = nodes.selectExpr("n as s", "n as t")
+    ends = edges.select("s", "t")
+    votes = ends.union(ends.selectExpr("t as s", "s as t")).union(own).selectExpr("s", "t", "0D as w")
+    network = Vectors(nodes, votes, by="s")
+    count = network.count
+    labels = np.arange(count)
+    for done in range(1, iterations + 1):
+        after = labels.copy()
+        for found in network.run(_elected(labels, count), np.int64):
+            voters, chosen = found.reshape(2, -1)
+            after[voters] = chosen
+        if np.array_equal(after, labels):
+            return network.frame(network.numbers[labels]), done
+        labels = after
+    return network.frame(network.numbers[labels]), iterations
+
+
+def _elected(labels: Array, count: int) -> Work:
+    def work(near: Array, far: Array, _: Array) -> Array:
+        voters = np.unique(near)
+        return np.concatenate([voters.astype(np.int64), winners(near.astype(np.int64) * count + labels[far], count)])
+
+    return work
+
+
+def distances(nodes: Any, edges: Any, start: Sequence[int], depth: int | None) -> Any:
+    """Hops from the start nodes; a node that is not reached has none."""
+    network = Vectors(nodes, edges)
+    found = np.full(network.count, -1, np.int64)
+    found[np.searchsorted(network.numbers, np.array(start, np.int64))] = 0
+    hops = 0
+    while depth is None or hops < depth:
+        reached = np.zeros(network.count, np.bool_)
+        for each in network.run(_reached(found == hops), np.uint8):
+            reached |= np.unpackbits(each, count=network.count).astype(np.bool_)
+        hops += 1
+        fresh = reached & (found < 0)
+        if not fresh.any():
+            break
+        found[fresh] = hops
+    return network.frame(found).where("value >= 0")
+
+
+def _reached(frontier: Array) -> Work:
+    def work(sources: Array, targets: Array, _: Array) -> Array:
+        hit = np.zeros(len(frontier), np.bool_)
+        hit[targets[frontier[sources]]] = True
+        return np.packbits(hit)
+
+    return work
+
+
+def _long(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Spark's short batches as long tables."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= _PACKED_ROWS:
+            yield pa.Table.from_batches(held)
+            held, rows = [], 0
+    if rows:
+        yield pa.Table.from_batches(held)
+
+
+def _array(cell: pa.BinaryScalar, kind: Any) -> Array:
+    return np.frombuffer(cell.as_buffer(), kind)
