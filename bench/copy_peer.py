@@ -1,6 +1,6 @@
 """`COPY` of the bench's Parquet files into another embedded graph database, in a process of its own.
 
-    python -m bench.copy_peer ladybug|duckdb DIRECTORY
+    python -m bench.copy_peer ladybug|kuzu|duckdb DIRECTORY
 
 Two of these libraries in one process crash it, so each run imports one. Prints seconds, those of the processor
 and peak memory as JSON.

@@ -5,8 +5,9 @@ the cost of a row can be compared: in processor seconds of this process and of e
 is noise on a machine that others use. `OMNIGRAPH_BENCH_SPARK_GROWN=10000000,100000000` loads so many at the end, and
 nothing else of that size. "Ready" is a load with everything that it leaves built, and a first query over two hops.
 
-The session is started before the clock and its start is a line of its own. Ladybug COPIES
-the same Parquet files and DuckDB fills two tables with keys, each in a process of its own. Peak memory
+The session is started before the clock and its start is a line of its own. Ladybug and kuzu (which has ended and is in no
+group of ours: `uv pip install kuzu`) COPY the same Parquet files and DuckDB fills two tables with keys, each in a process
+of its own. Peak memory
 is that of this process and of everything it started, sampled while a load runs; what tasks send to the driver is added
 up by the load itself.
 """
@@ -217,7 +218,7 @@ def _tenth(place: Path, nodes: int, edges: int) -> Measurement:
 
 def _peers(place: Path, shape: str) -> Iterator[Measurement]:
     """COPY of the same files by other graph databases; one that fails is left out with its reason."""
-    for peer in ("ladybug", "duckdb"):
+    for peer in ("ladybug", "kuzu", "duckdb"):
         command = [sys.executable, "-m", "bench.copy_peer", peer, str(place)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PEER_SECONDS)
