@@ -5,11 +5,10 @@ the cost of a row can be compared: in processor seconds of this process and of e
 is noise on a machine that others use. `OMNIGRAPH_BENCH_SPARK_GROWN=10000000,100000000` loads so many at the end, and
 nothing else of that size. "Ready" is a load with everything that it leaves built, and a first query over two hops.
 
-The session is started before the clock and its start is a line of its own. Ladybug and kuzu (which has ended and is in no
-group of ours: `uv pip install kuzu`) COPY the same Parquet files and DuckDB fills two tables with keys, each in a process
-of its own. Peak memory
-is that of this process and of everything it started, sampled while a load runs; what tasks send to the driver is added
-up by the load itself.
+The session is started before the clock and its start is a line of its own. Ladybug and kuzu (which has ended and is in
+no group of ours: `uv pip install kuzu`) COPY the same Parquet files and DuckDB fills two tables with keys, each in a
+process of its own. Peak memory is that of this process and of everything it started, sampled while a load runs; what
+tasks send to the driver is added up by the load itself.
 """
 
 from __future__ import annotations

@@ -46,6 +46,22 @@ def test_a_load_as_tasks_tells_its_stages_with_tasks_and_bytes(tmp_path: Path) -
     assert profile.bytes == len(MANY)
 
 
+def test_jobs_of_the_checks_say_what_was_staged(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    class Named(LocalTasks):
+        def run(self, work: Any, items: Any, *, stage: str, report: Any, about: str = "") -> list[Any]:
+            told.append(f"{stage} {about}")
+            return super().run(work, items, stage=stage, report=report, about=about)
+
+    with og.init(tmp_path / "g", SCHEMA) as graph:
+        bad = MANY + b'{"type":"Nope"}\n'
+        request = LoadRequest(data=bad, mode="append", on_error="skip")
+        done = load(access(graph), request, Named(), TINY)
+    checks = [each for each in told if each.startswith("check")]
+    assert f": {done.total_entities:,} rows staged, 1 refused, {len(bad):,} bytes" in checks[-1]
+
+
 def test_the_command_line_prints_the_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "many.jsonl").write_bytes(MANY)
     og.init(tmp_path / "g", SCHEMA).close()

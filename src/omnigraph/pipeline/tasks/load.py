@@ -261,9 +261,14 @@ class _Load:
 
     def _run_checks(self, job: CheckJob, phases: Sequence[Phase]) -> list[Found]:
         checks = plan_checks(job, phases, task_rows=check_rows(job.parts, self.tasks, self.tuning))
-        about = ", ".join(dict.fromkeys(check.table_key for check in checks))
+        about = f"{', '.join(dict.fromkeys(check.table_key for check in checks))}: {self._staged()}"
         report = self.request.progress
         return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=report, about=about)
+
+    def _staged(self) -> str:
+        """How much was staged, for people who watch: Spark shows no numbers of a Python task but in names of jobs."""
+        rows = sum(part.rows for mine in self.staging.parts.values() for part in mine)
+        return f"{rows:,} rows staged, {self.refused.total():,} refused, {self.staging.bytes:,} bytes"
 
     def _job(self, view: View) -> CheckJob:
         return CheckJob(
