@@ -53,6 +53,20 @@ groups: { all: [ada, rita] }
 rules: [ { id: list, allow: { actors: { group: all }, actions: [graph_list] } } ]
 """
 TOKENS = {"ada": "token-of-ada", "rita": "token-of-rita"}
+HERE = Path(__file__).parent
+# A first sign of trouble, in a run that leaves the slow tests out: a browser draws in software, on the cores of the tests.
+QUICK = (
+    "test_people_sign_in_with_a_token_that_stays_in_the_tab",
+    "test_the_overview_shows_types_branches_and_commits",
+    "test_answers_are_tables_graphs_charts_and_plans",
+    "test_the_first_load_is_small",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and HERE in item.path.parents and item.originalname not in QUICK:
+            item.add_marker(pytest.mark.slow)
 
 
 def unavailable(reason: str) -> None:
@@ -99,17 +113,23 @@ def chromium(executable: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def places(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> dict[str, Path]:
-    """Where the graphs of the server are; the large one is made where a slow test will look at it."""
+    """Where the graphs of the server are; the large one is made where a test will look at it."""
     home = tmp_path_factory.mktemp("browser")
     sample_graph.create(home / "sample.omni").close()
     sample_graph.create_hostile(home / "hostile.omni").close()
     sample_graph.create(home / "changing.omni", people=10, papers=4).close()  # for tests that write
     sample_graph.create(home / "loading.omni", people=10, papers=4, reviewed=False).close()
     names = ["sample", "hostile", "changing", "loading"]
-    if any(item.get_closest_marker("slow") for item in request.session.items if "browser" in item.path.parts):
+    if any("large" in getattr(item, "fixturenames", ()) for item in request.session.items if HERE in item.path.parents):
         sample_graph.create_large(home / "large.omni").close()
         names.append("large")
     return {name: home / f"{name}.omni" for name in names}
+
+
+@pytest.fixture
+def large() -> str:
+    """The name of the large graph; asking for it has it made."""
+    return "large"
 
 
 @pytest.fixture(scope="session")
