@@ -7,7 +7,7 @@ from pathlib import Path
 
 import omnigraph as og
 from omnigraph.cli.commands import COMMANDS
-from omnigraph.client import nouns
+from omnigraph.client import history_nouns, nouns
 from omnigraph.client.unserved import UNSERVED
 from omnigraph.engine.api.schema import Schema
 from omnigraph.mcp.builtin import TOOLS
@@ -18,9 +18,9 @@ EMBEDDED = {"": og.Graph, "branches": og.Branches, "commits": og.Commits, "chang
 SERVED = {
     "": og.RemoteGraph,
     "branches": nouns.RemoteBranches,
-    "commits": nouns.RemoteCommits,
-    "changes": nouns.RemoteChanges,
-    "tags": nouns.RemoteTags,
+    "commits": history_nouns.RemoteCommits,
+    "changes": history_nouns.RemoteChanges,
+    "tags": history_nouns.RemoteTags,
     "schema": nouns.RemoteSchema,
 }
 # Routes that are another form, a part or a precondition of one in the table.

@@ -8,7 +8,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls, history_calls, inspection, maintenance_calls
-from omnigraph.client.aio_nouns import AsyncBranches, AsyncChanges, AsyncCommits, AsyncQueries, AsyncSchema, AsyncTags
+from omnigraph.client.aio_history_nouns import AsyncChanges, AsyncCommits, AsyncTags
+from omnigraph.client.aio_nouns import AsyncBranches, AsyncQueries, AsyncSchema
 from omnigraph.client.blobs import AsyncBlob, find_blob_async
 from omnigraph.client.inspection import RemoteExplanation
 from omnigraph.client.loading import AsyncLoads

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from omnigraph.client import calls, history_calls, inspection, maintenance_calls
 from omnigraph.client.blobs import RemoteBlob, find_blob
+from omnigraph.client.history_nouns import RemoteChanges, RemoteCommits, RemoteTags
 from omnigraph.client.inspection import RemoteExplanation
 from omnigraph.client.loading import Loads
-from omnigraph.client.nouns import RemoteBranches, RemoteChanges, RemoteCommits, RemoteQueries, RemoteSchema, RemoteTags
+from omnigraph.client.nouns import RemoteBranches, RemoteQueries, RemoteSchema
 from omnigraph.client.prepared import Prepares
 from omnigraph.client.streams import write_stream
 from omnigraph.client.transport import Transport, base_url

@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import aio
-from omnigraph.client import aio_nouns, nouns
+from omnigraph.client import aio_history_nouns, aio_nouns, history_nouns, nouns
 from omnigraph.client.unserved import UNSERVED
 from omnigraph.engine.api.schema import Schema
 from omnigraph.errors import BadRequest
@@ -33,20 +33,20 @@ EMBEDDED: dict[str, type] = {
 SERVED: dict[str, type] = {
     "": og.RemoteGraph,
     "branches": nouns.RemoteBranches,
-    "commits": nouns.RemoteCommits,
-    "changes": nouns.RemoteChanges,
+    "commits": history_nouns.RemoteCommits,
+    "changes": history_nouns.RemoteChanges,
     "schema": nouns.RemoteSchema,
     "queries": nouns.RemoteQueries,
-    "tags": nouns.RemoteTags,
+    "tags": history_nouns.RemoteTags,
 }
 AWAITED: dict[str, type] = {
     "": aio.AsyncGraph,
     "branches": aio_nouns.AsyncBranches,
-    "commits": aio_nouns.AsyncCommits,
-    "changes": aio_nouns.AsyncChanges,
+    "commits": aio_history_nouns.AsyncCommits,
+    "changes": aio_history_nouns.AsyncChanges,
     "schema": aio_nouns.AsyncSchema,
     "queries": aio_nouns.AsyncQueries,
-    "tags": aio_nouns.AsyncTags,
+    "tags": aio_history_nouns.AsyncTags,
 }
 OTHERS = {"": og.Transaction, "past": og.GraphAt, "spark": og.SparkView, "analytics": og.Analytics}
 
