@@ -6,13 +6,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.attack.table import ATTACKS
+from tests.attack import clients, table
 from tests.attack.target import COUNT, target
 
 
 def main(words: list[str]) -> int:
     """The number of attacks that were answered as they must not be."""
-    chosen = [each for each in ATTACKS if not words or any(word in f"{each.kind} {each.what}" for word in words)]
+    chosen = [
+        each
+        for each in (*table.ATTACKS, *clients.ATTACKS)
+        if not words or any(word in f"{each.kind} {each.what}" for word in words)
+    ]
     succeeded = 0
     with tempfile.TemporaryDirectory(prefix="omnigraph-attack-") as folder, target(Path(folder)) as attacked:
         for attack in chosen:

@@ -28,7 +28,7 @@ class Attack:
     attempt: Callable[[Target], str]
 
 
-def _status(send: Callable[[Target], object]) -> Callable[[Target], str]:
+def status_of(send: Callable[[Target], object]) -> Callable[[Target], str]:
     def attempt(target: Target) -> str:
         found = send(target)
         return found if isinstance(found, str) else str(found.status_code)  # type: ignore[attr-defined]
@@ -64,7 +64,7 @@ def _flood(target: Target) -> str:
 
 def _unread(target: Target) -> str:
     """Eighteen large answers that are not read, and an export beside them."""
-    request = f"GET {BLOB} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {_token('reader')}\r\n\r\n".encode()
+    request = f"GET {BLOB} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token_of('reader')}\r\n\r\n".encode()
     with ExitStack() as held:
         for _ in range(18):
             held.enter_context(target.connect()).sendall(request)
@@ -75,7 +75,7 @@ def _stalled_export(target: Target) -> str:
     """An export that is not read holds its graph only until it is cut off."""
     body = b'{"type_names": ["Document"]}'
     head = b"POST /graphs/people/export HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    token = f"Authorization: Bearer {_token('root')}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    token = f"Authorization: Bearer {token_of('root')}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     with target.connect() as stalled:
         stalled.sendall(head + token + body)
         deadline = time.monotonic() + 60
@@ -85,7 +85,7 @@ def _stalled_export(target: Target) -> str:
     return str(status)
 
 
-def _token(actor: str) -> str:
+def token_of(actor: str) -> str:
     return TOKENS[actor]
 
 
@@ -136,7 +136,7 @@ CONNECTION = (
 
 
 def _posted(path: str, body: bytes, kind: str = "application/json", actor: str = "root") -> Callable[[Target], str]:
-    return _status(
+    return status_of(
         lambda t: t.ask("POST", f"/graphs/people{path}", actor, content=body, headers={"Content-Type": kind})
     )
 
@@ -194,7 +194,7 @@ def _beside_cartesian(target: Target) -> str:
 def _gone(target: Target) -> str:
     """Clients that go away leave no work behind: a read of the same actor is soon answered."""
     body = body_of({"query": CARTESIAN})
-    head = POST + f"Authorization: Bearer {_token('heavy')}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = POST + f"Authorization: Bearer {token_of('heavy')}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     for _ in range(12):
         with target.connect() as connection:
             connection.sendall(head + body)
@@ -223,19 +223,51 @@ def _stalls(target: Target) -> str:
 
 WAIT = {"Prefer": "wait=1"}
 QUERY = (
-    Attack("query", "a list of 490,000 numbers", ("200", "413"), _status(lambda t: t.query(_list(490_000)))),
+    Attack("query", "a list of 490,000 numbers", ("200", "413"), status_of(lambda t: t.query(_list(490_000)))),
     Attack("query", "probes beside it", ("answered",), _stalls),
+    Attack(
+        "query",
+        "a list of 140,000 different numbers",
+        ("200",),
+        status_of(
+            lambda t: t.query(
+                f"query q() {{ match {{ $p: Person  $p.age in [{','.join(map(str, range(140_000)))}] }} return {{ count($p) as n }} }}"
+            )
+        ),
+    ),
+    Attack(
+        "query",
+        "a list of 300,000 parameters",
+        ("400",),
+        status_of(
+            lambda t: t.query(
+                f"query q($v: I32) {{ match {{ $p: Person  $p.age in [{','.join(['$v'] * 300_000)}] }} return {{ count($p) as n }} }}",
+                params={"v": 1},
+            )
+        ),
+    ),
+    Attack(
+        "query",
+        "2,000 patterns in conditions",
+        ("200", "413"),
+        status_of(
+            lambda t: t.query(
+                f"query q() {{ match {{ $p: Person  {' or '.join(['exists { $p knows $_ }'] * 2_000)} }} return {{ count($p) as n }} }}",
+                headers=WAIT,
+            )
+        ),
+    ),
     Attack(
         "query",
         "a product of 64,000,000 rows in a second",
         ("200", "413"),
-        _status(lambda t: t.query(CARTESIAN, headers=WAIT)),
+        status_of(lambda t: t.query(CARTESIAN, headers=WAIT)),
     ),
     Attack(
         "query",
         "a product of 400^20 rows, whose number does not fit",
         ("413",),
-        _status(
+        status_of(
             lambda t: t.query(
                 f"query q() {{ match {{ {' '.join(f'$p{n}: Person' for n in range(20))} }} return {{ count($p0) as n }} }}"
             )
@@ -247,7 +279,7 @@ QUERY = (
         "query",
         "an answer of 160,000 rows",
         ("413",),
-        _status(
+        status_of(
             lambda t: t.query("query q() { match { $p: Person  $q: Person } return { $p.name, $q.name as other } }")
         ),
     ),
@@ -255,7 +287,7 @@ QUERY = (
         "query",
         "a path of any length",
         ("200", "413"),
-        _status(
+        status_of(
             lambda t: t.query(
                 'query q() { match { $p: Person { name: "p000" }  $p knows{1,} $q } return { count($q) as n } }'
             )
@@ -265,7 +297,7 @@ QUERY = (
         "query",
         "fuzzy with 200,000 words",
         ("200", "400", "413"),
-        _status(
+        status_of(
             lambda t: t.query(
                 "query q($t: String) { match { $p: Person  fuzzy($p.note, $t, 2) } return { count($p) as n } }",
                 params={"t": "orchid " * 100_000},
@@ -277,7 +309,7 @@ QUERY = (
         "query",
         "a regular expression that backtracks",
         ("200", "400", "413"),
-        _status(
+        status_of(
             lambda t: t.query(
                 'query q() { match { $p: Person  $p.note matches "(a+)+$" } return { count($p) as n } }', headers=WAIT
             )
@@ -287,7 +319,7 @@ QUERY = (
         "query",
         "100,000 conditions",
         ("200", "400", "413"),
-        _status(
+        status_of(
             lambda t: t.query(
                 f"query q() {{ match {{ $p: Person  {' or '.join(['$p.age = 1'] * 60_000)} }} return {{ count($p) as n }} }}"
             )
@@ -297,19 +329,19 @@ QUERY = (
         "query",
         "a sum nested 100,000 deep",
         ("400",),
-        _status(lambda t: t.query(f"query q() {{ match {{ $p: Person }} return {{ {'(' * 100_000}1 as n }} }}")),
+        status_of(lambda t: t.query(f"query q() {{ match {{ $p: Person }} return {{ {'(' * 100_000}1 as n }} }}")),
     ),
     Attack(
         "query",
         "an unclosed string of a megabyte",
         ("400",),
-        _status(lambda t: t.query('query q() { match { $p: Person { name: "' + "x" * 900_000)),
+        status_of(lambda t: t.query('query q() { match { $p: Person { name: "' + "x" * 900_000)),
     ),
     Attack(
         "query",
         "a text that grows to a gigabyte",
         ("413",),
-        _status(
+        status_of(
             lambda t: t.query(
                 'query q() { match { $p: Person } return { length(replace(replace(replace(repeat("a", 1000),'
                 ' "a", repeat("a", 1000)), "a", repeat("a", 1000)), "a", "bb")) as n } limit 1 }',
@@ -321,7 +353,7 @@ QUERY = (
         "query",
         "distinct pairs of 64,000,000 rows in a second",
         ("200", "413"),
-        _status(
+        status_of(
             lambda t: t.query(
                 "query q() { match { $p: Person  $q: Person  $r: Person  $p.age + $q.age + $r.age = 17 }"
                 " return { $p.name, count(distinct $r) as n } }",
@@ -333,9 +365,9 @@ QUERY = (
         "query",
         "a mutation as a read",
         ("400",),
-        _status(lambda t: t.query('query q() { insert Person { name: "x" } }', "root")),
+        status_of(lambda t: t.query('query q() { insert Person { name: "x" } }', "root")),
     ),
-    Attack("query", "a path as a text", ("400",), _status(lambda t: t.query("/etc/passwd"))),
+    Attack("query", "a path as a text", ("400",), status_of(lambda t: t.query("/etc/passwd"))),
 )
 
 # --- policy -------------------------------------------------------------------------------------
@@ -354,12 +386,12 @@ def _masked_condition(target: Target) -> str:
 
 
 POLICY = (
-    Attack("policy", "no token", ("401",), _status(lambda t: t.query(COUNT, None))),
+    Attack("policy", "no token", ("401",), status_of(lambda t: t.query(COUNT, None))),
     Attack(
         "policy",
         "a wrong token",
         ("401",),
-        _status(lambda t: t.ask("GET", "/graphs", None, headers={"Authorization": "Bearer x"})),
+        status_of(lambda t: t.ask("GET", "/graphs", None, headers={"Authorization": "Bearer x"})),
     ),
     Attack(
         "policy",
@@ -369,12 +401,12 @@ POLICY = (
             str(t.ask("GET", "/graphs", None, headers={"Authorization": f"Bearer x{n}"}).status_code) for n in range(40)
         ][-1],
     ),
-    Attack("policy", "a right token after them", ("200",), _status(lambda t: t.query(COUNT))),
+    Attack("policy", "a right token after them", ("200",), status_of(lambda t: t.query(COUNT))),
     Attack(
         "policy",
         "an actor in a header",
         ("403",),
-        _status(lambda t: t.ask("POST", "/graphs/people/export", "reader", json={}, headers={"X-Actor-Id": "root"})),
+        status_of(lambda t: t.ask("POST", "/graphs/people/export", "reader", json={}, headers={"X-Actor-Id": "root"})),
     ),
     Attack("policy", "a type that is hidden", ("400", "403"), _hidden(_read_secret)),
     Attack(
@@ -405,24 +437,24 @@ POLICY = (
         "policy",
         "an export without the right",
         ("403",),
-        _status(lambda t: t.ask("POST", "/graphs/people/export", "reader", json={})),
+        status_of(lambda t: t.ask("POST", "/graphs/people/export", "reader", json={})),
     ),
-    Attack("policy", "metrics without the right", ("403",), _status(lambda t: t.ask("GET", "/metrics", "reader"))),
+    Attack("policy", "metrics without the right", ("403",), status_of(lambda t: t.ask("GET", "/metrics", "reader"))),
     Attack(
-        "policy", "a reload without the right", ("403",), _status(lambda t: t.ask("POST", "/admin/reload", "reader"))
+        "policy", "a reload without the right", ("403",), status_of(lambda t: t.ask("POST", "/admin/reload", "reader"))
     ),
-    Attack("policy", "graphs without the right", ("403",), _status(lambda t: t.ask("GET", "/graphs", "reader"))),
+    Attack("policy", "graphs without the right", ("403",), status_of(lambda t: t.ask("GET", "/graphs", "reader"))),
     Attack(
         "policy",
         "a graph beside the one that is served",
         ("404", "400"),
-        _status(lambda t: t.ask("GET", "/graphs/..%2fother/branches")),
+        status_of(lambda t: t.ask("GET", "/graphs/..%2fother/branches")),
     ),
     Attack(
         "policy",
         "a schema change without the right",
         ("403",),
-        _status(
+        status_of(
             lambda t: t.ask(
                 "POST", "/graphs/people/schema/apply", "reader", json={"schema_source": "node A { a: String @key }"}
             )
@@ -432,14 +464,14 @@ POLICY = (
         "policy",
         "a fork that shows more than its source",
         ("403",),
-        _status(lambda t: t.ask("POST", "/graphs/people/branches", "partial", json={"name": "mine"})),
+        status_of(lambda t: t.ask("POST", "/graphs/people/branches", "partial", json={"name": "mine"})),
     ),
 )
 
 # --- agents -------------------------------------------------------------------------------------
 
 
-def _tool_error(target: Target, name: str, arguments: dict[str, object], actor: str) -> str:
+def tool_error(target: Target, name: str, arguments: dict[str, object], actor: str) -> str:
     answer = target.agent("tools/call", {"name": name, "arguments": arguments}, actor)
     if HIDDEN in answer.text:
         return "tells"
@@ -450,29 +482,29 @@ def _tool_error(target: Target, name: str, arguments: dict[str, object], actor: 
 
 
 MCP = (
-    Attack("mcp", "no token", ("401",), _status(lambda t: t.agent("tools/list", {}, None))),
-    Attack("mcp", "the first message", ("200",), _status(lambda t: t.agent("tools/list", {}))),
-    Attack("mcp", "a tool that does not exist", ("refused", "403"), lambda t: _tool_error(t, "nothing", {}, "reader")),
+    Attack("mcp", "no token", ("401",), status_of(lambda t: t.agent("tools/list", {}, None))),
+    Attack("mcp", "the first message", ("200",), status_of(lambda t: t.agent("tools/list", {}))),
+    Attack("mcp", "a tool that does not exist", ("refused", "403"), lambda t: tool_error(t, "nothing", {}, "reader")),
     Attack(
         "mcp",
         "an argument that a stored query does not take",
         ("refused",),
-        lambda t: _tool_error(t, "everybody", {"brnch": "x"}, "reader"),
+        lambda t: tool_error(t, "everybody", {"brnch": "x"}, "reader"),
     ),
     Attack(
         "mcp",
         "a tool without the right to invoke",
         ("refused", "403"),
-        lambda t: _tool_error(t, "everybody", {}, "writer"),
+        lambda t: tool_error(t, "everybody", {}, "writer"),
     ),
     Attack(
-        "mcp", "a message of 2 MB", ("413", "400"), _status(lambda t: t.agent("tools/list", {"x": "y" * (2 << 20)}))
+        "mcp", "a message of 2 MB", ("413", "400"), status_of(lambda t: t.agent("tools/list", {"x": "y" * (2 << 20)}))
     ),
     Attack(
         "mcp",
         "what is not JSON-RPC",
         ("400", "202"),
-        _status(
+        status_of(
             lambda t: t.ask(
                 "POST", "/graphs/people/mcp", json={"a": 1}, headers={"Accept": "application/json, text/event-stream"}
             )

@@ -26,15 +26,18 @@ edge Knows: Person -> Person
 edge Guards: Person -> Secret
 """
 HIDDEN = "orchid-7731"
-TOKENS = {name: f"a-long-token-of-{name}-0123456789" for name in ("root", "reader", "partial", "writer", "heavy")}
+TOKENS = {
+    name: f"a-long-token-of-{name}-0123456789" for name in ("root", "reader", "partial", "writer", "heavy", "narrow")
+}
 POLICY = """
 version: 1
-groups: { admins: [root], readers: [root, reader, heavy], partial: [partial], writers: [root, writer] }
+groups: { admins: [root], readers: [root, reader, heavy], partial: [partial], narrow: [narrow], writers: [root, writer] }
 protected_branches: [main]
 rules:
   - { id: read, allow: { actors: { group: readers }, actions: [read], branch_scope: any } }
   - id: partial
     allow: { actors: { group: partial }, actions: [read], branch_scope: any, types: [Person, Knows], mask: { Person: [note] } }
+  - { id: narrow, allow: { actors: { group: narrow }, actions: [read], branch_scope: protected } }
   - { id: write, allow: { actors: { group: writers }, actions: [change], branch_scope: any } }
   - { id: invoke, allow: { actors: { group: readers }, actions: [invoke_query] } }
   - { id: admin, allow: { actors: { group: admins }, actions: [export, schema_apply, branch_create, branch_merge, admin] } }
@@ -54,6 +57,8 @@ ENVIRON = {
     "OMNIGRAPH_QUERY_TIMEOUT_MS": "5000",
     "OMNIGRAPH_PER_ACTOR_WAITING_MAX": "8",
     "OMNIGRAPH_RESPONSE_MAX_BYTES": str(4 << 20),
+    "OMNIGRAPH_UPLOAD_EXPANDED_BYTES_MAX": str(64 << 20),
+    "OMNIGRAPH_PER_ACTOR_UPLOAD_BYTES_MAX": str(8 << 20),
 }
 COUNT = "query total() { match { $p: Person } return { count($p) as n } }"
 PEOPLE = 400
@@ -134,6 +139,7 @@ def target(folder: Path) -> Iterator[Target]:
     ]
     with og.init(place, SCHEMA) as graph:
         graph.load(records)
+        graph.branches.create("hidden")
     graphs = {"people": {"uri": str(place), "queries": QUERIES, "policy": POLICY}}
     description = {"graphs": graphs, "server_policy": SERVER_POLICY, "tokens": TOKENS, "cluster": True}
     with ExitStack() as held:
