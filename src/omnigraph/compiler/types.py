@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 UNION = "|"
 NUMERIC = frozenset({"I32", "I64", "U32", "U64", "F32", "F64"})
+ENGLISH = "english"  # what the words of a text are of unless its property says otherwise
 INTEGER = frozenset({"I32", "I64", "U32", "U64"})
 FLOATING = frozenset({"F32", "F64"})
 BASE_SCALARS = ("String", "Blob", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime")

@@ -278,6 +278,20 @@ def test_an_error_about_the_data_keeps_its_class_on_the_way_from_a_worker(ants: 
         ants.query(q("$b: Bee", "$b.n * 9223372036854775807 as big"), runner="spark")
 
 
+def test_words_are_of_the_language_of_their_property(tmp_path: Path, tuned: Any) -> None:
+    schema = 'node Note { k: String @key  de: String? @language("german")  en: String? }'
+    texts = {"a": "Die Häuser der Stadt", "b": "Ein Haus am See", "c": "houses"}
+    with og.init(tmp_path / "g.omni", schema) as graph:
+        graph.load([{"type": "Note", "data": {"k": k, "de": text, "en": text}} for k, text in texts.items()])
+        found = ('search($n.de, "Haus") as de', 'search($n.en, "Haus") as en', 'snippet($n.de, "Haus", 2) as s')
+        for text in (
+            q("$n: Note", ", ".join(("$n.k", *found))),
+            q("$n: Note", "$n.k", 'order { bm25($n.de, "Haus") }'),
+        ):
+            assert graph.query(text, runner="spark").rows() == graph.query(text).rows()
+        assert [row["de"] for row in graph.query(q("$n: Note", found[0]), runner="spark").rows()] == [True, True, False]
+
+
 def test_what_spark_cannot_run_is_named(tmp_path: Path, tuned: Any) -> None:
     with og.init(tmp_path / "g.omni", "interface Lone { s: String? } node Ant { k: String @key }") as graph:
         assert graph.query(q("$x: Lone", "$x.s")).rows() == []

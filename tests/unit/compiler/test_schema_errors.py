@@ -197,6 +197,7 @@ def test_a_source_brings_its_own_name():
         ("node A { a: I32? @default(3) }", "L102", 18),
         ("node A { a: I32? @range }", "L103", 18),
         ('node A { a: I32? @metric("p99") }', "L104", 18),
+        ('node A { a: I32? @language("german") }', "L104", 18),
         ('node A @descripton("x") {}', "L105", 8),
         ("interface I { a: I32? @default(3) }", "L102", 23),
     ],

@@ -12,8 +12,16 @@ from omnigraph.compiler.catalog.shape import MARKS, Kind, canonical_annotations
 from omnigraph.compiler.diagnostics import SchemaError, did_you_mean, fail
 from omnigraph.compiler.schema import ast
 from omnigraph.compiler.source import Source, Span
+from omnigraph.compiler.types import ENGLISH
 
 METRICS = ("cosine", "dot", "l2")
+# What words are shortened to their stems by; `none` leaves them as they are.
+LANGUAGES = (
+    "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", ENGLISH, "esperanto", "estonian", "finnish",
+    "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali", "none",
+    "norwegian", "persian", "polish", "portuguese", "romanian", "russian", "serbian", "sesotho", "spanish", "swedish",
+    "tamil", "turkish", "yiddish",
+)  # fmt: skip
 _ONCE = frozenset({"description", "instruction", "embed", *MARKS})
 
 
@@ -74,6 +82,8 @@ def read_property(
                 _check_embed(reader, each, prop, siblings)
             case "metric" if prop.type.is_vector:
                 _check_metric(reader, each)
+            case "language" if prop.type.scalar == "String" and not prop.type.list:
+                _check_language(reader, each)
             case defaults.NAME if not prop.type.nullable:
                 _check_default(reader, each, prop)
         reader.read(each)
@@ -101,6 +111,13 @@ def _check_metric(reader: _Reader, each: ast.Annotation) -> None:
     reader.check_once(each)
     if each.value not in METRICS or each.kwargs or each.value_kind not in ("string", "word"):
         reader.fail("S032", "@metric is one of " + ", ".join(f'"{name}"' for name in METRICS), each)
+
+
+def _check_language(reader: _Reader, each: ast.Annotation) -> None:
+    reader.check_once(each)
+    if each.value not in LANGUAGES or each.kwargs or each.value_kind not in ("string", "word"):
+        help_text = did_you_mean(each.value or "", LANGUAGES) or f"one of {', '.join(LANGUAGES)}"
+        reader.fail("S032", f"{each.value!r} is not a language that words can be searched in", each, help_text)
 
 
 def _check_default(reader: _Reader, each: ast.Annotation, prop: ast.Property) -> None:

@@ -43,7 +43,8 @@ from omnigraph.compiler.catalog.steps import (
 from omnigraph.compiler.types import INTEGER, PropType, widens
 
 _METADATA = ("description", "instruction")
-_PROPERTY_METADATA = (*_METADATA, DEFAULT)  # a default concerns future writes only
+# A default concerns future writes only, and a language what is derived from texts.
+_PROPERTY_METADATA = (*_METADATA, DEFAULT, "language")
 
 
 class Comparison:

@@ -74,6 +74,16 @@ class TypeInfo:
     property_ids: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
+    def languages(self) -> Mapping[str, str]:
+        """Text properties whose words are of another language than English."""
+        return {
+            name: each.value
+            for name, found in self.property_annotations.items()
+            for each in found
+            if each.name == "language" and each.value is not None
+        }
+
+    @cached_property
     def blobs(self) -> frozenset[str]:
         """Names of Blob properties."""
         return frozenset(name for name, kind in self.properties.items() if kind.scalar == "Blob")

@@ -44,7 +44,7 @@ from omnigraph.compiler.ir.leaves import (
     is_hidden,
     require,
 )
-from omnigraph.compiler.types import PropType, union_members
+from omnigraph.compiler.types import ENGLISH, PropType, union_members
 
 __all__ = [
     "AGGREGATES",
@@ -138,6 +138,7 @@ class TextMatch:
     field: Expr
     query: Expr
     distance: Expr | None = None
+    language: str = ENGLISH
 
     def __post_init__(self) -> None:
         require(self.function in (*TEXT_FUNCTIONS, SNIPPET), f"text function {self.function!r}")

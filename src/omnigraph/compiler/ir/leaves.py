@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from omnigraph.compiler.temporal import Date, DateTime
-from omnigraph.compiler.types import PropType
+from omnigraph.compiler.types import ENGLISH, PropType
 
 BOOL = PropType("Bool")
 TRUTH = PropType("Bool", nullable=True)
@@ -154,6 +154,7 @@ class Bm25:
     var: str
     name: str
     query: Const | Param
+    language: str = ENGLISH
 
     @property
     def type(self) -> PropType:

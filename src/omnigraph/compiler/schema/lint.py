@@ -9,7 +9,19 @@ from omnigraph.compiler.diagnostics import Diagnostic
 from omnigraph.compiler.schema.ast import Annotation, Edge, Interface, Node, Schema
 from omnigraph.compiler.types import PropType
 
-KNOWN = ("description", "instruction", "embed", "rename_from", "key", "unique", "index", "metric", "card", "default")
+KNOWN = (
+    "description",
+    "instruction",
+    "embed",
+    "rename_from",
+    "key",
+    "unique",
+    "index",
+    "metric",
+    "language",
+    "card",
+    "default",
+)
 _NEAR = 0.8
 _LONGEST = 32
 
@@ -42,6 +54,8 @@ def _annotation(annotation: Annotation, kind: PropType | None) -> Iterator[Diagn
         yield Diagnostic("L103", f"@{name} without arguments has no effect", span, help_text)
     elif name == "metric" and (kind is None or not kind.is_vector):
         yield Diagnostic("L104", "@metric has an effect on Vector properties only", span)
+    elif name == "language" and (kind is None or kind.scalar != "String" or kind.list):
+        yield Diagnostic("L104", "@language has an effect on String properties only", span)
     elif name not in KNOWN and len(name) <= _LONGEST:
         for near in difflib.get_close_matches(name, KNOWN, n=1, cutoff=_NEAR):
             message = f"@{name} is a custom annotation without effect"

@@ -110,10 +110,10 @@ def _statistics(low: Lowering, info: TableType, call: ir.Bm25, run: Run) -> Text
 
     def count(batches: Batches) -> Batches:
         for batch in batches:
-            found = text_statistics(from_spark(batch.column(0), kind), text)
+            found = text_statistics(from_spark(batch.column(0), kind), text, call.language)
             yield pa.RecordBatch.from_pydict({"answer": [json.dumps([found.texts, found.words, dict(found.holders)])]})
 
     answers = [json.loads(row.answer) for row in frame.mapInArrow(reporting(count), _ANSWER).collect()]
-    empty = text_statistics(pa.array([], pa.utf8()), text)
+    empty = text_statistics(pa.array([], pa.utf8()), text, call.language)
     holders = {word: sum(each[2][word] for each in answers) for word in empty.holders}
     return TextStatistics(sum(each[0] for each in answers), sum(each[1] for each in answers), holders)

@@ -124,14 +124,15 @@ class _Rows:
         known = self.values.searches.statistics[call]
         if known is None:
             return np.zeros(self.batch.num_rows)
-        return bm25(self.column(self.values.layout.properties[call.var, call.name]), known)
+        return bm25(self.column(self.values.layout.properties[call.var, call.name]), known, call.language)
 
     def _text_matches(self, call: ir.TextMatch) -> pa.Array:
         count = self.batch.num_rows
         texts = self.evaluator.column(call.field, pa.utf8())
         if call.function == ir.SNIPPET:
-            return snippets_of(texts, self.evaluator.column(call.query, pa.utf8()), self._distance(call))
-        corpus = Corpus([Part(analysed(texts, np.arange(count)))])
+            queries = self.evaluator.column(call.query, pa.utf8())
+            return snippets_of(texts, queries, self._distance(call), language=call.language)
+        corpus = Corpus([Part(analysed(texts, np.arange(count), language=call.language))], call.language)
         fitting = partial(corpus.matching, how=ir.TEXT_FUNCTIONS[call.function], texts=texts.take)
         query = self.evaluator.value(call.query)
         found = np.zeros(count, np.bool_)
@@ -159,16 +160,16 @@ class _Rows:
 # --- relevance in two passes: statistics of the whole column first, then each text by itself ---------------
 
 
-def text_statistics(texts: pa.Array, query: str) -> TextStatistics:
+def text_statistics(texts: pa.Array, query: str, language: str) -> TextStatistics:
     """The share of some texts in the statistics of their column."""
-    part = Part(analysed(texts, np.arange(len(texts))))
-    words = dict.fromkeys(analyze(query))
+    part = Part(analysed(texts, np.arange(len(texts)), language=language))
+    words = dict.fromkeys(analyze(query, language))
     return TextStatistics(len(part), part.tokens(), {word: len(part.postings(word)[0]) for word in words})
 
 
-def bm25(texts: pa.Array, known: TextStatistics) -> Scores:
+def bm25(texts: pa.Array, known: TextStatistics, language: str) -> Scores:
     """The score of each text within its column, 0 where no word matches."""
-    part = Part(analysed(texts, np.arange(len(texts))))
+    part = Part(analysed(texts, np.arange(len(texts)), language=language))
     mean = max(known.words / known.texts, 1e-9) if known.texts else 1.0
     total = np.zeros(len(texts))
     for word, having in known.holders.items():

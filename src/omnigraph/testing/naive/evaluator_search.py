@@ -36,12 +36,12 @@ def distance(vector: list[float], query: Any, metric: str) -> float:
     return 1.0 - dot / norms if norms else 1.0
 
 
-def bm25(texts: Mapping[str, str], query: str) -> dict[str, float]:
+def bm25(texts: Mapping[str, str], query: str, language: str) -> dict[str, float]:
     """BM25 with k1 = 1.2 and b = 0.75 over all texts of the type; texts without a common word are left out."""
-    tokens = {name: analyze(text) for name, text in texts.items()}
+    tokens = {name: analyze(text, language) for name, text in texts.items()}
     mean = sum(len(found) for found in tokens.values()) / max(len(tokens), 1)
     scores: dict[str, float] = {}
-    for word in dict.fromkeys(analyze(query)):
+    for word in dict.fromkeys(analyze(query, language)):
         holders = [name for name, found in tokens.items() if word in found]
         rarity = math.log1p((len(tokens) - len(holders) + 0.5) / (len(holders) + 0.5))
         for name in holders:

@@ -211,10 +211,11 @@ class Values:
             words = 30 if call.distance is None else self.value(call.distance, row, [])
             if text is None or query is None or words is None:
                 return None
-            return snippet(text, frozenset(analyze(query)), max(words, 1), lambda word: frozenset(analyze(word)))
+            asked = frozenset(analyze(query, call.language))
+            return snippet(text, asked, max(words, 1), lambda word: frozenset(analyze(word, call.language)))
         if text is None or query is None:
             return False
-        tokens, wanted = analyze(text), analyze(query)
+        tokens, wanted = analyze(text, call.language), analyze(query, call.language)
         match call.function:
             case "search" | "match_text":
                 return any(token in wanted for token in tokens)
@@ -225,7 +226,7 @@ class Values:
                 return bool(wanted) and any(tokens[at : at + size] == wanted for at in range(len(tokens)))
             case "search_prefix":
                 typed = words_of(query)
-                return any(begins_like(word, part) for word in words_of(text) for part in typed)
+                return any(begins_like(word, part, call.language) for word in words_of(text) for part in typed)
         most = 2 if call.distance is None else self.value(call.distance, row, [])
         return most is not None and any(edits(token, word) <= most for token in tokens for word in wanted)
 
@@ -290,7 +291,7 @@ class Values:
             return {name: distance(vector, query, call.metric) for name, vector in vectors.items()}
         table = next(iter(entities.values()))["_table"]
         texts = {entity["id"]: entity[call.name] for entity in self.tables[table] if entity[call.name] is not None}
-        return {name: score for name, score in bm25(texts, query).items() if name in entities}
+        return {name: score for name, score in bm25(texts, query, call.language).items() if name in entities}
 
     def _fused(self, call: ir.Rrf, entities: Mapping[str, Entity], arm: int | None) -> dict[str, float]:
         k = self.value(call.k, {}, [])

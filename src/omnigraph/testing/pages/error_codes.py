@@ -139,7 +139,7 @@ CODES: dict[str, tuple[str, str]] = {
     "L101": ("A @card without bounds has no effect.", "Remove it or give it bounds."),
     "L102": ("A @default has no effect here.", "Remove it."),
     "L103": ("An annotation without arguments has no effect.", "Remove it or give it arguments."),
-    "L104": ("@metric has an effect on vectors only.", "Remove it."),
+    "L104": ("@metric has an effect on vectors only, @language on texts.", "Remove it."),
     "L105": ("An annotation is not known.", "Mend its name if it was meant to do something."),
     "L201": ("No update sets a property.", "Fine if it is never meant to change."),
     "L203": ("A parameter is never used.", "Remove it."),

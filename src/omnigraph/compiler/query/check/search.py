@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from omnigraph.compiler.catalog.model import NodeType, TypeInfo
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.scope import Scope
 from omnigraph.compiler.query.check.values import constant, parameter
-from omnigraph.compiler.query.checked import EdgeVar, PathVar, Variable
-from omnigraph.compiler.types import INTEGER, NUMERIC, PropType
+from omnigraph.compiler.query.checked import EdgeVar, PathVar, RowVar, Variable
+from omnigraph.compiler.types import ENGLISH, INTEGER, NUMERIC, PropType, union_members
 
 _OPERAND_CODE = {"match_text": "T20"}
 _DEFAULT_K = ir.Const(60, ir.INT64)
@@ -23,7 +23,24 @@ def text_match(call: ast.Call, scope: Scope, resolve: Callable[[ast.Expr], ir.Ex
     _refuse_path_field(call, scope)
     texts = [_text(call.name, code, expr, resolve, scope) for expr in call.args[:2]]
     distance = _distance(call.name, call.args[2], scope) if len(call.args) > 2 else None
-    return ir.TextMatch(call.name, texts[0], texts[1], distance)
+    return ir.TextMatch(call.name, texts[0], texts[1], distance, _language(texts[0], call, scope))
+
+
+def _language(field: ir.Expr, call: ast.Call, scope: Scope) -> str:
+    """What the words of a property are of; those of any other text are English."""
+    if not isinstance(field, ir.Property) or (variable := scope.find(field.var)) is None:
+        return ENGLISH
+    if isinstance(variable, PathVar | RowVar):
+        return ENGLISH
+    types: Mapping[str, TypeInfo] = scope.catalog.edges if isinstance(variable, EdgeVar) else scope.catalog.nodes
+    name = variable.type_name
+    found = {
+        types[each].languages.get(field.name, ENGLISH) for each in ([name] if name in types else union_members(name))
+    }
+    if len(found) > 1:
+        message = f"the words of '{field.name}' are of different languages: {', '.join(sorted(found))}"
+        raise scope.error("T19", message, call.args[0].span, f"bind ${field.var} to types of one language")
+    return found.pop()
 
 
 def rank_call(call: ast.Call, scope: Scope) -> ir.RankCall:
@@ -89,7 +106,7 @@ def _bm25(call: ast.Call, scope: Scope) -> ir.Bm25:
     text = _query_operand("bm25", query, scope)
     if text.type.scalar != "String" or text.type.list:
         raise scope.error("T20", f"bm25(…) searches for a String, not for {text.type}", query.span)
-    return ir.Bm25(prop.var, prop.name, text)
+    return ir.Bm25(prop.var, prop.name, text, info.languages.get(prop.name, ENGLISH))
 
 
 def _rrf(call: ast.Call, scope: Scope) -> ir.Rrf:

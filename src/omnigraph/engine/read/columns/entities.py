@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.held import CODES, COLUMNS, ROW_ID, Held, ascending, one_chunk
@@ -78,6 +79,10 @@ class Entities:
     def property_id(self, name: str) -> str:
         """The identity of a property, which a rename keeps; empty for a column that is none."""
         return str(self._info.property_ids.get(name, ""))
+
+    def language(self, name: str) -> str:
+        """What the words of a text property are of."""
+        return self._info.languages.get(name, ENGLISH)
 
     @property
     def content_key(self) -> Hashable:

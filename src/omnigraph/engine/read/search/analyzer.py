@@ -15,8 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.search.stemmer import stem
+from omnigraph.engine.read.search.languages import stem
 
 STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
@@ -75,27 +76,27 @@ class Tokens:
         return np.repeat(np.arange(len(self.offsets) - 1), self.lengths())
 
 
-def analyze(text: str) -> list[str]:
+def analyze(text: str, language: str = ENGLISH) -> list[str]:
     """The tokens of one text, in order.
 
-    >>> analyze("The Cafés are RESTING")
-    ['cafe', 'rest']
+    >>> analyze("The Cafés are RESTING"), analyze("Die Häuser", "german")
+    (['cafe', 'rest'], ['die', 'haus'])
     """
     if text.isascii():
-        return [token for word in _ASCII_SEPARATORS.split(text.lower()) for token in word_tokens(word)]
+        return [token for word in _ASCII_SEPARATORS.split(text.lower()) for token in word_tokens(word, language)]
     # Through the same kernels as a column: two Unicode tables would disagree about new characters.
-    found = analyze_column(pa.array([text], pa.utf8()))
+    found = analyze_column(pa.array([text], pa.utf8()), language=language)
     return [found.words[term] for term in found.terms]
 
 
-def analyze_column(texts: pa.Array | pa.ChunkedArray, known: Known | None = None) -> Tokens:
+def analyze_column(texts: pa.Array | pa.ChunkedArray, known: Known | None = None, language: str = ENGLISH) -> Tokens:
     """The tokens of every text of a column; Python only sees each distinct word once.
 
-    `known` remembers what became of a word, for those who analyse one column in several pieces.
+    `known` remembers what became of a word, for those who analyse texts of one language in several pieces.
     """
     lists = split_column(texts)
     encoded = lists.flatten().dictionary_encode()
-    numbers, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known)
+    numbers, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known, language)
     counts, firsts, terms = _ragged(numbers)
     places = encoded.indices.to_numpy(zero_copy_only=False) if len(encoded) else np.empty(0, np.int64)
     lengths = counts[places]
@@ -111,22 +112,22 @@ def split_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     return _split(_fold_column(pc.fill_null(texts, "")))
 
 
-def word_tokens(word: str) -> tuple[str, ...]:
+def word_tokens(word: str, language: str = ENGLISH) -> tuple[str, ...]:
     """What a folded word yields.
 
     >>> word_tokens("resting"), word_tokens("the"), word_tokens("東京都"), word_tokens("第2回")
     (('rest',), (), ('東京', '京都'), ('第', '2', '回'))
     """
     if word.isascii() or _UNSPACED.search(word) is None:
-        token = _token(word)
+        token = _token(word, language)
         return () if token is None else (token,)
     found: list[str] = []
     position = 0
     for run in _UNSPACED.finditer(word):
-        found += word_tokens(word[position : run.start()])
+        found += word_tokens(word[position : run.start()], language)
         found += pairs(run.group())
         position = run.end()
-    return (*found, *word_tokens(word[position:]))
+    return (*found, *word_tokens(word[position:], language))
 
 
 def pairs(run: str) -> list[str]:
@@ -160,12 +161,12 @@ def _split(texts: pa.Array) -> pa.Array:
     return pc.split_pattern_regex(texts, _SEPARATORS)
 
 
-def _vocabulary(raw: list[str], known: Known) -> tuple[list[list[int]], tuple[str, ...]]:
+def _vocabulary(raw: list[str], known: Known, language: str) -> tuple[list[list[int]], tuple[str, ...]]:
     """For each distinct raw word the numbers of its tokens, and all tokens by number."""
     numbers: dict[str, int] = {}
     found = []
     for word in raw:
-        tokens = known[word] if word in known else known.setdefault(word, word_tokens(word))
+        tokens = known[word] if word in known else known.setdefault(word, word_tokens(word, language))
         found.append([numbers.setdefault(token, len(numbers)) for token in tokens])
     return found, tuple(numbers)
 
@@ -177,7 +178,7 @@ def _ragged(lists: list[list[int]]) -> tuple[Rows, Rows, npt.NDArray[np.int32]]:
     return counts, np.cumsum(counts) - counts, flat
 
 
-def _token(word: str) -> str | None:
-    if not word or len(word) > LONGEST_TOKEN or word in STOP_WORDS:
+def _token(word: str, language: str) -> str | None:
+    if not word or len(word) > LONGEST_TOKEN or (language == ENGLISH and word in STOP_WORDS):
         return None
-    return stem(word)
+    return stem(word, language)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.search.analyzer import Known, analyze, analyze_column
@@ -26,7 +27,7 @@ from omnigraph.memory.cache import CacheKind
 Scores = npt.NDArray[np.float64]
 K1 = 1.2
 B = 0.75
-_CONFIRMED: dict[str, Callable[[pa.Array, str], Mask]] = {"phrase": has_phrase, "prefix": has_prefix}
+_CONFIRMED: dict[str, Callable[[pa.Array, str, str], Mask]] = {"phrase": has_phrase, "prefix": has_prefix}
 # From this share of all texts on, a flag per text is faster than sorting those that were found.
 _DENSE = 16
 
@@ -108,8 +109,9 @@ def _checked(words: list[str], check: Check) -> Iterator[str]:
 class Corpus:
     """The texts of a column by row id; rows without a text are not in it."""
 
-    def __init__(self, parts: Iterable[Part]) -> None:
+    def __init__(self, parts: Iterable[Part], language: str = ENGLISH) -> None:
         self.parts = tuple(parts)
+        self.language = language
 
     @property
     def nbytes(self) -> int:
@@ -140,19 +142,19 @@ class Corpus:
         order, as a "phrase"; or a word that begins like one of it ("prefix"). For the last two `texts` gives the texts
         of rows, which say what the inverted lists cannot. `check` is asked before every word whether to go on.
         """
-        wanted = list(dict.fromkeys(analyze(query)))
+        wanted = list(dict.fromkeys(analyze(query, self.language)))
         words = list(prefixes_of(query)) if how == "prefix" else wanted
         held = [self._holding(part, _checked(words, check), distance, how) for part in self.parts]
         found = [part.segment.rows[mask] for part, mask in zip(self.parts, held, strict=True)]
         rows = np.sort(np.concatenate(found)) if len(found) > 1 else found[0] if found else np.empty(0, np.int64)
-        if not len(rows) or how not in _CONFIRMED or (how == "phrase" and len(analyze(query)) == 1):
+        if not len(rows) or how not in _CONFIRMED or (how == "phrase" and len(analyze(query, self.language)) == 1):
             return rows
         assert texts is not None
-        return rows[_CONFIRMED[how](texts(rows), query)]
+        return rows[_CONFIRMED[how](texts(rows), query, self.language)]
 
     def bm25(self, query: str, check: Check = no_check) -> Hits:
         """The texts that share a word with the query, and their scores."""
-        words = list(dict.fromkeys(analyze(query)))
+        words = list(dict.fromkeys(analyze(query, self.language)))
         postings = [[part.postings(word) for word in _checked(words, check)] for part in self.parts]
         having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
         rarity = [rarity_of(holders, self.count) for holders in having]
@@ -179,17 +181,16 @@ class Corpus:
             parts = [part.without(gone) for part in parts]
         if kept is not None:
             parts = [part.only(kept) for part in parts]
-        return Corpus([*(part for part in parts if len(part)), *([Part(news)] if len(news) else [])])
+        return Corpus([*(part for part in parts if len(part)), *([Part(news)] if len(news) else [])], self.language)
 
     def folded(self, first: int) -> Corpus:
         """The parts from `first` on made one."""
         rest = self.parts[first:]
         if len(rest) <= 1 and all(part.alive is None for part in rest):
             return self
-        return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))])
+        return Corpus([*self.parts[:first], Part(merge([(part.segment, part.alive) for part in rest]))], self.language)
 
-    @staticmethod
-    def _holding(part: Part, words: Iterable[str], distance: int | None, how: str) -> Mask:
+    def _holding(self, part: Part, words: Iterable[str], distance: int | None, how: str) -> Mask:
         """The texts of a part that may fit, which for "any" and "all" are those that do."""
         segment = part.segment
         found: Mask = np.zeros(len(segment), np.bool_)
@@ -202,7 +203,7 @@ class Corpus:
             found |= (held == count) & (count > 0)
             return found
         if how == "prefix":
-            numbers = [number for word in words for number in segment.beginning(first_letters(word))]
+            numbers = [number for word in words for number in segment.beginning(first_letters(word, self.language))]
         elif distance is None:
             numbers = [number for word in words if (number := segment.find(word)) is not None]
         else:
@@ -225,22 +226,21 @@ def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: floa
     return found
 
 
-def analysed(texts: pa.Array, rows: Rows, memory: MemoryBudget = NOTHING_KEPT) -> Segment:
+def analysed(texts: pa.Array, rows: Rows, memory: MemoryBudget = NOTHING_KEPT, language: str = ENGLISH) -> Segment:
     """The inverted lists of the texts of some ascending rows; null is not a text.
 
     What becomes of a word is kept in `memory`: the next texts have most of their words in common with these.
     """
     present = texts.is_valid().to_numpy(zero_copy_only=False)
     kept = memory.cache(_WORDS)
-    known = kept.get(_ALL)
+    known = kept.get(language)
     if known is None or len(known) > _MOST_WORDS:
         known = {}
-    tokens = analyze_column(texts.drop_null(), known)
-    kept.put(_ALL, known)  # it has grown
+    tokens = analyze_column(texts.drop_null(), known, language)
+    kept.put(language, known)  # it has grown
     return segment(tokens, rows[present])
 
 
-_ALL = "all"
 _MOST_WORDS = 1 << 18
 _WORDS: CacheKind[Known] = CacheKind("words and their stems", lambda known: 200 * len(known), share=1 / 16, largest=1.0)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept, least_rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
@@ -46,7 +47,14 @@ class TextColumn:
     @cached_property
     def artifact(self) -> Artifact[Corpus]:
         """The corpus of these exact texts."""
-        return Artifact(_KIND, (self.table,), (self.name, self.identity), self.identity or self.name)
+        own = self.identity or self.name
+        place = own if self.language == ENGLISH else f"{own}-{self.language}"
+        return Artifact(_KIND, (self.table,), (self.name, self.identity, self.language), place)
+
+    @property
+    def language(self) -> str:
+        """What its words are of."""
+        return self.table.language(self.name)
 
     @cached_property
     def identity(self) -> str:
@@ -66,7 +74,7 @@ def cached_corpus(column: TextColumn) -> Corpus | None:
     if held is not None or not column.is_large:
         return held
     kept = artifact.place.load()
-    found = None if kept is None else _decoded(kept)
+    found = None if kept is None else _decoded(kept, column)
     found = _advanced(column) if found is None else found
     if found is not None:
         artifact.hold(found)
@@ -87,7 +95,7 @@ def corpus_of(column: TextColumn) -> Corpus:
 def kept_corpus(column: TextColumn) -> Corpus | None:
     """The corpus of these exact texts that lies beside the graph, whatever is in memory."""
     kept = column.artifact.place.load() if column.is_large else None
-    return None if kept is None else _decoded(kept)
+    return None if kept is None else _decoded(kept, column)
 
 
 def fresh_corpus(column: TextColumn) -> Corpus:
@@ -97,8 +105,12 @@ def fresh_corpus(column: TextColumn) -> Corpus:
     pieces: list[Part] = []
     for begin in range(0, max(len(rows), 1), _PIECE):
         column.check()
-        pieces.append(Part(analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE], column.table.memory)))
-    return Corpus(pieces).folded(0)
+        pieces.append(
+            Part(
+                analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE], column.table.memory, column.language)
+            )
+        )
+    return Corpus(pieces, column.language).folded(0)
 
 
 def _built(column: TextColumn) -> Corpus:
@@ -114,7 +126,7 @@ def _built(column: TextColumn) -> Corpus:
 
 def _advanced(column: TextColumn) -> Corpus | None:
     """From the newest older corpus that this one descends from; None when too much has changed, or there is none."""
-    for (mark,), older in column.artifact.older(lambda place, kept: _decoded(kept)):
+    for (mark,), older in column.artifact.older(lambda place, kept: _decoded(kept, column)):
         made = _advance(older, mark, column)
         return None if made is None else _tidied(column, made)
     return None
@@ -127,7 +139,7 @@ def _advance(older: Corpus, mark: Mark, column: TextColumn) -> Corpus | None:
         return None
     rows = row_ids(changed[ROW_ID])
     order = np.argsort(rows, kind="stable")
-    news = analysed(one_chunk(changed[column.name]).take(order), rows[order], table.memory)
+    news = analysed(one_chunk(changed[column.name]).take(order), rows[order], table.memory, column.language)
     inserted = int((row_ids(changed[CREATED]) > mark.version).sum())
     # When some are gone, only the row ids that are left can tell which.
     complete = mark.rows + inserted == table.handle.count_rows()
@@ -151,9 +163,9 @@ def _tidied(column: TextColumn, made: Corpus) -> Corpus:
 # --- keeping ----------------------------------------------------------------------------------------------
 
 
-def _decoded(kept: Kept) -> Corpus | None:
+def _decoded(kept: Kept, column: TextColumn) -> Corpus | None:
     segment = Segment.of_arrays(kept.arrays)
-    return None if segment is None else Corpus([Part(segment)])
+    return None if segment is None else Corpus([Part(segment)], column.language)
 
 
 def _save(column: TextColumn, corpus: Corpus) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from itertools import repeat
 
 import pyarrow as pa
 
+from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.search.analyzer import analyze, unspaced_runs
 from omnigraph.engine.values.fixed import Fixed
 
@@ -18,13 +19,17 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def snippets_of(
-    texts: pa.Array, queries: pa.Array | Fixed, most: int | None, check: Callable[[], None] | None = None
+    texts: pa.Array,
+    queries: pa.Array | Fixed,
+    most: int | None,
+    check: Callable[[], None] | None = None,
+    language: str = ENGLISH,
 ) -> pa.Array:
     """The snippet of every text; null where there is no text, no query or no number of words.
 
     `check` is asked before every text whether to go on.
     """
-    tokens = cache(_tokens)
+    tokens = cache(partial(_tokens, language=language))
     found: list[str | None] = []
     asked: tuple[str, frozenset[str]] | None = None  # a long query is the same in every row: hashed once, not each time
     for text, query in zip(texts.to_pylist(), _each(queries, len(texts)), strict=True):
@@ -34,7 +39,7 @@ def snippets_of(
             found.append(None)
             continue
         if asked is None or (asked[0] is not query and asked[0] != query):
-            asked = query, _tokens(query)
+            asked = query, _tokens(query, language)
         found.append(snippet(text, asked[1], max(most, 1), tokens))
     return pa.array(found, pa.utf8())
 
@@ -47,8 +52,8 @@ def _each(queries: pa.Array | Fixed, count: int) -> Iterable[str | None]:
     return found
 
 
-def _tokens(text: str) -> frozenset[str]:
-    return frozenset(analyze(text))
+def _tokens(text: str, language: str) -> frozenset[str]:
+    return frozenset(analyze(text, language))
 
 
 def snippet(text: str, wanted: frozenset[str], most: int, tokens: Callable[[str], frozenset[str]]) -> str:

@@ -32,7 +32,7 @@ def text_matches(run: Run, frame: Frame, call: ir.TextMatch) -> pa.Array:
     distance = _distance(run, call)
     if call.function == ir.SNIPPET:
         return _snippets(run, frame, call, distance)
-    test = _texts(run, frame, call.field, ir.TEXT_FUNCTIONS[call.function])
+    test = _texts(run, frame, call)
     query = run.evaluator(frame).value(call.query)
     if isinstance(query, Fixed):
         found = test(str(query.value), distance) if query.value is not None else np.zeros(frame.length, np.bool_)
@@ -52,7 +52,7 @@ def _snippets(run: Run, frame: Frame, call: ir.TextMatch, words: int | None) -> 
 
     evaluator = run.evaluator(frame)
     texts, queries = evaluator.column(call.field, pa.utf8()), evaluator.value(call.query)
-    return snippets_of(texts, queries, words, run.budget.check)
+    return snippets_of(texts, queries, words, run.budget.check, call.language)
 
 
 def searched(condition: ir.Condition) -> ir.TextMatch | None:
@@ -96,18 +96,19 @@ def searched_rows(run: Run, table_key: str, conditions: tuple[ir.Condition, ...]
     return found
 
 
-def _texts(run: Run, frame: Frame, field: ir.Expr, how: str) -> Test:
-    if isinstance(field, ir.Property):
-        bound = frame.bound[field.var]
-        return _property_texts(run, bound.table_key, field.name, bound.rows, how)
-    texts = run.evaluator(frame).column(field, pa.utf8())
-    return _few_texts(texts, np.arange(frame.length), how, run.budget)
+def _texts(run: Run, frame: Frame, call: ir.TextMatch) -> Test:
+    if isinstance(call.field, ir.Property):
+        bound = frame.bound[call.field.var]
+        return _property_texts(run, bound.table_key, call.field.name, bound.rows, call)
+    texts = run.evaluator(frame).column(call.field, pa.utf8())
+    return _few_texts(texts, np.arange(frame.length), call, run.budget)
 
 
-def _property_texts(run: Run, table_key: str, name: str, rows: Rows, how: str) -> Test:
+def _property_texts(run: Run, table_key: str, name: str, rows: Rows, call: ir.TextMatch) -> Test:
+    how = ir.TEXT_FUNCTIONS[call.function]
     wanted, place = distinct(rows)
     if table_key.startswith(OPTIONAL) or is_union(table_key):
-        few = _few_texts(run.columns(table_key).values(name, wanted), wanted, how, run.budget)
+        few = _few_texts(run.columns(table_key).values(name, wanted), wanted, call, run.budget)
         return lambda query, distance: few(query, distance)[place]
     from omnigraph.engine.read.search.corpus_store import TextColumn, cached_corpus, corpus_of
 
@@ -118,18 +119,19 @@ def _property_texts(run: Run, table_key: str, name: str, rows: Rows, how: str) -
         whole = corpus_of(column)
     if whole is None:
         run.profile.note(f"{name}: exact, {len(wanted)} texts")
-        few = _few_texts(entities.values(name, wanted), wanted, how, run.budget)
+        few = _few_texts(entities.values(name, wanted), wanted, call, run.budget)
         return lambda query, distance: few(query, distance)[place]
     run.profile.note(f"{name}: corpus of {whole.count} texts")
     found = partial(whole.matching, how=how, texts=lambda found: entities.values(name, found), check=run.budget.check)
     return lambda query, distance: RowIndex(found(query, distance)).contains(rows)
 
 
-def _few_texts(texts: pa.Array, rows: Rows, how: str, budget: Budget) -> Test:
+def _few_texts(texts: pa.Array, rows: Rows, call: ir.TextMatch, budget: Budget) -> Test:
     """Which of a few texts match; `rows` are ascending."""
     from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 
-    corpus = Corpus([Part(analysed(texts, rows, budget.memory))])
+    how = ir.TEXT_FUNCTIONS[call.function]
+    corpus = Corpus([Part(analysed(texts, rows, budget.memory, call.language))], call.language)
     index = RowIndex(rows)
     looked_up = partial(corpus.matching, how=how, check=budget.check)
     found = partial(looked_up, texts=lambda found: texts.take(pa.array(index.positions(found))))

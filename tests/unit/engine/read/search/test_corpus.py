@@ -87,9 +87,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts each analysis looked at; every table counts as large."""
     counts: list[int] = []
 
-    def counting(texts: pa.Array, rows: Any, memory: Any) -> Segment:
+    def counting(texts: pa.Array, rows: Any, memory: Any, language: str) -> Segment:
         counts.append(len(texts))
-        return analysed(texts, rows, memory)
+        return analysed(texts, rows, memory, language)
 
     monkeypatch.setattr(corpus_store, "analysed", counting)
     monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 0)
