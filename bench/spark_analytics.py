@@ -43,6 +43,9 @@ def run() -> Iterator[Measurement]:
         spark = spark_session("local[2,4]")
         built, other = _timed(lambda: _GraphX(spark, place / "edges.txt"))
         yield Measurement("spark_analytics", f"GraphX builds its graph, {edges:,} edges", built)
+        first = _spent(lambda: graph.analytics.degree("Knows", runner="spark"))
+        note = f"cpu {first.processor:.1f} s"
+        yield Measurement("spark_analytics", "degrees on Spark, workers starting", first.wall, note=note)
         truth = igraph.Graph(n=nodes, edges=ends, directed=True)
         for case in _cases(graph.analytics, other, truth):
             yield from _compared(case, f"{edges:,} edges")

@@ -44,7 +44,9 @@ class Vectors:
             for rows in _long(batches):
                 ends = [np.searchsorted(numbers, rows[name].to_numpy()).astype(np.int32) for name in "st"]
                 cells = [*ends, rows["w"].to_numpy()]
-                yield pa.RecordBatch.from_arrays([pa.array([cell.tobytes()], pa.binary()) for cell in cells], _SCHEMA)
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array([cell.tobytes()], pa.binary()) for cell in cells], schema=_SCHEMA
+                )
 
         # The first round fills it.
         self._edges = parts.select("s", "t", "w").mapInArrow(packed, _PACKED).localCheckpoint(eager=False)
