@@ -12,7 +12,7 @@ import pyarrow as pa
 from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
-from omnigraph.engine.read.columns.held import CODES, COLUMNS, ROW_ID, Held, ascending, one_chunk
+from omnigraph.engine.read.columns.held import CODES, COLUMNS, ROW_ID, Codes, Held, ascending, one_chunk
 from omnigraph.engine.read.columns.pages import PagedTable
 from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct_rows
 from omnigraph.engine.read.columns.table_facts import Layout, TableFacts, VersionKey
@@ -240,7 +240,10 @@ class Entities:
         """Whether looking at every row of these columns in memory beats asking storage for some of them."""
         if self.row_count <= SMALL_TABLE:
             return True
-        return self.row_count <= _LARGEST_IN_MEMORY and all(self._hot(name) is not None for name in names)
+        wanted = tuple(names)
+        if not wanted:  # only the row ids, which every column that is read whole shares
+            return self._columns.accepts(8 * self.row_count)
+        return self.row_count <= _LARGEST_IN_MEMORY and all(self._hot(name) is not None for name in wanted)
 
     def whole(self, name: str) -> Held:
         """The whole column, from memory when it is there."""
@@ -250,8 +253,11 @@ class Entities:
             held = self._held[name][-1]
         return held
 
-    def codes(self, name: str, rows: Rows) -> Rows | None:
-        """Numbers for the values of a column of text, equal for equal values, if the whole column is in memory."""
+    def codes(self, name: str, rows: Rows) -> tuple[Rows, int | None] | None:
+        """Numbers for the values of a column of text, equal for equal values, if the whole column is in memory.
+
+        And how many there are, where each of them occurs.
+        """
         held = self._hot(name)
         if held is None or not pa.types.is_string(held.values.type) or not held.index.covers(rows):
             return None
@@ -259,9 +265,11 @@ class Entities:
         codes = cache.get(key)
         if codes is None:
             encoded = held.values.dictionary_encode(null_encoding="encode")
-            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            codes = Codes(encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary))
             cache.put(key, codes)
-        return codes if held.index.equals(rows) else codes[held.index.positions(rows)]
+        if held.index.equals(rows):
+            return codes.numbers, codes.different
+        return codes.numbers[held.index.positions(rows)], None
 
     def hold(self, names: Iterable[str], width: float | None = None) -> None:
         """Read whole columns into memory, as far as they are numbers or short texts and there is room for them.

@@ -13,6 +13,7 @@ from omnigraph.memory.cache import CacheKind
 
 ROW_ID = "_rowid"
 _NARROW_TEXT = 1 << 31
+_MANY = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,16 @@ class Held:
             return self.values
         if begin is not None and not pa.types.is_nested(self.values.type):  # items of a list do not know of a slice
             return self.values.slice(begin, len(rows))
-        return self.values.take(pa.array(self.index.positions(rows)))
+        return gathered(self.values, self.index.positions(rows))
+
+
+def gathered(values: pa.Array, positions: Rows) -> pa.Array:
+    """The values at these positions; NumPy gathers many plain numbers in a quarter of the time that Arrow takes."""
+    kind = values.type
+    plain = len(positions) >= _MANY and (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    if not plain or values.null_count:
+        return values.take(pa.array(positions))
+    return pa.array(values.to_numpy()[positions], kind)
 
 
 def _held_bytes(held: Held) -> int:
@@ -41,8 +51,15 @@ def _held_bytes(held: Held) -> int:
 COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)
 
 
-# Numbers of the values of columns of text that are held.
-CODES: CacheKind[Rows] = CacheKind("codes", lambda codes: int(codes.nbytes), share=1 / 8)
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Numbers of the values of a whole column, from 0 on in the order of their first rows."""
+
+    numbers: Rows
+    different: int
+
+
+CODES: CacheKind[Codes] = CacheKind("codes", lambda codes: int(codes.numbers.nbytes), share=1 / 8)
 
 
 def ascending(table: pa.Table) -> tuple[Rows, pa.Table]:

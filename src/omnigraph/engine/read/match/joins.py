@@ -5,8 +5,9 @@ A join looks at the values of the nodes once, and then says for the rows of any 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.ranges import can_fail
-from omnigraph.compiler.ir.walk import variables
+from omnigraph.compiler.ir.walk import rebuild, variables
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.read.columns.arrays import Rows, spread
 from omnigraph.engine.read.columns.pieces import in_order, taken
@@ -45,7 +46,8 @@ class EqualityJoin:
         owners = np.flatnonzero(numpy_of(column.is_valid()))
         keys = numpy_of(encoded.indices.drop_null()).astype(np.int64)
         self._sizes = np.bincount(keys, minlength=len(self._values) + 1)
-        self._keys, self._nodes = keys, nodes[owners]
+        self._keys, self._owners, self._nodes = keys, owners, nodes[owners]
+        self._mirror = (_mirrored(self._here, there), op.table_key, nodes)
 
     @cached_property
     def _lists(self) -> Adjacency:
@@ -53,20 +55,24 @@ class EqualityJoin:
 
     def counts(self, frame: Frame) -> Rows:
         """How many nodes fit each row."""
-        at, wanted = self._places(_hashable(value_column(self._run, frame, self._here)))
+        at, wanted = self._places(frame)
         counts = np.zeros(frame.length, np.int64)
         counts[at] = self._sizes[wanted]
         return counts
 
     def pairs(self, frame: Frame) -> tuple[Rows, Rows]:
         """(row, node) of every pair that fits."""
-        at, wanted = self._places(_hashable(value_column(self._run, frame, self._here)))
+        at, wanted = self._places(frame)
         owner, found, _ = self._lists.expand(wanted)
         return at[owner], found
 
-    def _places(self, column: pa.Array) -> tuple[Rows, Rows]:
+    def _places(self, frame: Frame) -> tuple[Rows, Rows]:
         """(row, number of its value) of every row whose value is known; null is never among them."""
-        place = pc.index_in(column, value_set=self._values)
+        var, table_key, nodes = self._mirror
+        mine = frame.bound.get(var) if var is not None else None
+        if mine is not None and mine.table_key == table_key and np.array_equal(mine.rows, nodes):
+            return self._owners, self._keys  # the same values of the same nodes
+        place = pc.index_in(_hashable(value_column(self._run, frame, self._here)), value_set=self._values)
         known = np.flatnonzero(numpy_of(place.is_valid()))
         return known, numpy_of(place.drop_null()).astype(np.int64)
 
@@ -205,6 +211,19 @@ def _sides(condition: ir.Condition, var: str) -> tuple[str, ir.Expr, ir.Expr] | 
         if variables(there) == {var} and variables(here) and var not in variables(here):
             return sign, here, there
     return None
+
+
+def _mirrored(here: ir.Expr, there: ir.Expr) -> str | None:
+    """The variable of the one side if the other is the same expression of the properties of another variable."""
+    mine, theirs = variables(here), variables(there)
+    if len(mine) != 1 or len(theirs) != 1:
+        return None
+    (var,), (other,) = mine, theirs
+
+    def renamed(node: Any) -> Any:
+        return replace(node, var=other) if isinstance(node, ir.Property) else rebuild(node, renamed)
+
+    return var if renamed(here) == there else None
 
 
 def _hashable(column: pa.Array) -> pa.Array:

@@ -41,9 +41,10 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
     if op.is_keyed:
         first = first_places(group, count)
         by_first = in_order(first)
-        place = np.empty(count, np.int64)
-        place[by_first] = np.arange(count)
-        group = place[group]
+        if bool((by_first[1:] < by_first[:-1]).any()):
+            place = np.empty(count, np.int64)
+            place[by_first] = np.arange(count)
+            group = place[group]
         keyed = frame.plain().take(first[by_first])
     else:
         keyed = Frame(count)

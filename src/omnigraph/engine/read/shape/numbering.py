@@ -49,9 +49,12 @@ def _known_numbers(run: Run, frame: Frame, expr: ir.Property) -> Numbered | None
     bound = frame.bound[expr.var]
     if not frame.length or not bound.table_key.startswith(("node:", "edge:")) or is_union(bound.table_key):
         return None
-    codes = run.entities(bound.table_key).codes(expr.name, bound.rows)
-    if codes is None:
+    found = run.entities(bound.table_key).codes(expr.name, bound.rows)
+    if found is None:
         return None
+    codes, different = found
+    if different is not None:
+        return codes, different
     # Only numbers that occur count.
     there = np.zeros(int(codes.max()) + 1, np.bool_)
     there[codes] = True

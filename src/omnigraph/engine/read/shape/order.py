@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from omnigraph.engine.read.frames.unions import TYPE, Columns, is_union
 from omnigraph.engine.read.shape.numbering import entity_values, one_zero, value_column
 
 Ranks = npt.NDArray[np.int64]
+_Values: TypeAlias = Callable[[Rows], tuple[pa.Array, Rows]]
 # Looking for the leading values first pays when they are at most this share of all.
 _FEW_LEADERS = 8
 # So few values are ranked in less time than it takes to look for the leading ones.
@@ -32,7 +34,8 @@ _FEW_VALUES = 1_024
 class _Level:
     """One thing to order by: for the rows at some positions, the values and which of them each row has."""
 
-    values: Callable[[Rows], tuple[pa.Array, Rows]]
+    values: _Values
+    each: bool = False  # every row has a value of its own, in the order of rows
     descending: bool = False
 
 
@@ -54,9 +57,10 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
         values, place = level.values(candidates)
         if count == 1 and wanted * _FEW_LEADERS <= len(values) > _FEW_VALUES:
             leading = _leading(values, wanted, descending=level.descending)
-            kept = leading[place]
-            candidates, code = candidates[kept], code[kept]
-            values, place = values.filter(pa.array(leading)), (np.cumsum(leading) - 1)[place[kept]]
+            kept = leading if level.each else leading[place]
+            picked = np.flatnonzero(kept)
+            place = np.arange(len(picked)) if level.each else (np.cumsum(leading) - 1)[place[picked]]
+            candidates, code, values = candidates[picked], code[picked], values.filter(pa.array(leading))
         ranks, rank_count = dense_ranks(values, descending=level.descending)
         code, count = combine(code, count, ranks[place], rank_count)
         if wanted < len(candidates):
@@ -121,23 +125,24 @@ def _levels(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str]
         if isinstance(key.expr, ir.Node):
             yield from _node_levels(run, frame, key.expr.var, descending=key.descending)
         else:
-            yield _Level(_key(run, frame, key.expr, some=some), key.descending)
+            yield _Level(*_key(run, frame, key.expr, some=some), key.descending)
     for var in ties:
         yield from _node_levels(run, frame, var)
 
 
 def _node_levels(run: Run, frame: Frame, var: str, *, descending: bool = False) -> Iterator[_Level]:
     """By id, and where nodes are of several types, by the name of the type."""
-    yield _Level(_tie(run, frame, var), descending)
+    yield _Level(_tie(run, frame, var), descending=descending)
     if is_union(frame.bound[var].table_key):
-        yield _Level(_tie(run, frame, var, TYPE), descending)
+        yield _Level(_tie(run, frame, var, TYPE), descending=descending)
 
 
-def _key(run: Run, frame: Frame, expr: ir.Expr, *, some: bool) -> Callable[[Rows], tuple[pa.Array, Rows]]:
+def _key(run: Run, frame: Frame, expr: ir.Expr, *, some: bool) -> tuple[_Values, bool]:
+    """The values of a key, and whether every row has one of its own."""
     if some and isinstance(expr, ir.Property) and expr.type.is_numeric:
         # The first few of many numbers are found in less time than the different ones.
-        return lambda rows: (value_column(run, _part(frame, expr, rows), expr), np.arange(len(rows)))
-    return lambda rows: entity_values(run, _part(frame, expr, rows), expr)
+        return lambda rows: (value_column(run, _part(frame, expr, rows), expr), np.arange(len(rows))), True
+    return lambda rows: entity_values(run, _part(frame, expr, rows), expr), False
 
 
 def _tie(run: Run, frame: Frame, var: str, name: str = "id") -> Callable[[Rows], tuple[pa.Array, Rows]]:
