@@ -8,6 +8,7 @@ an edge; an input of two references without a name of its own is an edge type.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from omnigraph.render.drawing import Drawing
 
 _LINE = "@line"
+# What spreadsheets call the first sheet of a new workbook; the file has the better name.
+_UNNAMED_SHEET = re.compile(r"(sheet|tabelle|feuil|hoja|foglio|planilha|blad|ark|arkusz|лист) ?1", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,7 +108,10 @@ def infer(
     tables = read_inputs(files, relative_to, sample=sample)
     taken: list[str] = []
     for table in tables:
-        table.type = distinct_name(type_name(table.table or table.name, singular=True), taken)
+        name = table.table or table.name
+        if _UNNAMED_SHEET.fullmatch(name) and "path" in table.source:
+            name = Path(table.source["path"]).stem
+        table.type = distinct_name(type_name(name, singular=True), taken)
         taken.append(table.type)
     found = find_relations(tables)
     if all(each.is_edge for each in found):

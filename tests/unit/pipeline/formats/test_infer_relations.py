@@ -199,3 +199,34 @@ def test_the_proposal_can_be_drawn_and_shown(tmp_path: Path) -> None:
     found = og.infer(*written(tmp_path, people="login,boss\nada,\nbob,ada\n"))
     assert found.draw().startswith("<svg")
     assert repr(found).startswith("people.csv (2 rows) → node type Person, key login")
+
+
+def test_many_rows_refer_to_few_by_a_key_of_two_columns(tmp_path: Path) -> None:
+    rooms = "building,room,seats\n" + "".join(f"{a},{b},{9 if a == 'A' else 5}\n" for a in "ABC" for b in range(1, 6))
+    bookings = "booking,building,room,day\n" + "".join(
+        f"{at},{'ABC'[at % 3]},{at % 5 + 1},2024-01-0{at % 9 + 1}\n" for at in range(50)
+    )
+    found = og.infer(*written(tmp_path, rooms=rooms, bookings=bookings))
+    assert "  building and room → edge BookingRoom to Room: all of building and room are keys of Room" in found.report
+    assert loaded(found, tmp_path) == ({"Booking": 50, "Room": 15}, {"BookingRoom": 50})
+
+
+def test_readings_of_the_same_times_are_not_about_each_other(tmp_path: Path) -> None:
+    wind = "station,year,month,speed\n" + "".join(f"S{a},2024,{b},{a}{b}.5\n" for a in range(3) for b in range(1, 5))
+    rain = "no,station,year,month,mm\n" + "".join(f"{at},S{at % 3},2024,{at % 4 + 1},{at}.5\n" for at in range(40))
+    assert "edge" not in og.infer(*written(tmp_path, wind=wind, rain=rain)).schema
+
+
+def test_a_column_called_like_its_file_comes_before_a_mere_name(tmp_path: Path) -> None:
+    [users] = written(tmp_path, users="user,name\nu1,Ada\nu2,Bob\n")
+    assert og.infer(users).report[0] == "users.csv (2 rows) → node type User, key user"
+
+
+def test_a_sheet_without_a_name_of_its_own_is_called_like_its_file(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    for row in (("code", "city"), ("ZRH", "Zurich"), ("GVA", "Geneva")):
+        book.active.append(row)
+    book.active.title = "Sheet1"
+    book.save(tmp_path / "airports.xlsx")
+    assert "node Airport {" in og.infer(tmp_path / "airports.xlsx").schema

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.pipeline.formats.inference.inputs import InputTable
-from omnigraph.pipeline.formats.inference.keys import composite_key, key_like, spelled, texts
+from omnigraph.pipeline.formats.inference.keys import DATE_PARTS, composite_key, key_like, spelled, texts
 from omnigraph.pipeline.formats.inference.relations import Found, Reference
 
 _NEARLY = 0.95
@@ -63,8 +63,10 @@ def _alike(
         key = keys[target]
         own = [column for column in key if column not in other.references]
         columns = tuple(named.get(spelled(column), "") for column in key)
-        # Two inputs that link the same things share a key without either being about the other.
-        if other is mine or not own or not all(columns) or mine.table.rows > target.rows:
+        # Inputs that link the same things, or were taken at the same times, share a key without either being
+        # about the other.
+        apart = len(own) < len(key) or any(_is_time(target, column) for column in key)
+        if other is mine or not own or not all(columns) or (apart and mine.table.rows > target.rows):
             continue
         if not all(key_like(mine.table.kinds[column]) for column in columns):
             continue
@@ -72,6 +74,10 @@ def _alike(
         if reference.known and reference.share >= _NEARLY:
             mine.considered.append(f"{' and '.join(columns)}: {reference.told()}")
             yield reference
+
+
+def _is_time(table: InputTable, column: str) -> bool:
+    return spelled(column) in DATE_PARTS or table.kinds[column].scalar in ("Date", "DateTime")
 
 
 def _reference(

@@ -18,7 +18,7 @@ KEY_NAMES = ("id", "key", "uuid", "guid", "code", "slug", "handle", "login", "us
 _TAILS = ("_id", "_key", "_code", "_uuid", "_no", "_nr", "_number")
 UNNAMED = len(KEY_NAMES) + 2
 _MOST_PARTS = 16
-_DATE_PARTS = ("year", "month", "day", "hour", "minute", "second")
+DATE_PARTS = ("year", "month", "day", "hour", "minute", "second")
 
 
 def key_like(kind: PropType) -> bool:
@@ -60,8 +60,8 @@ def key_rank(table: InputTable, column: str) -> int:
         return 1 + KEY_NAMES.index(column.lower())
     if plain in (f"{mine}id", f"{mine}key", f"{mine}code", f"{mine}no", f"{mine}number"):
         return 0
-    if name.endswith(_TAILS) and column == next(iter(table.kinds)):
-        return 1 + KEY_NAMES.index("isbn")  # the first column with such a tail comes before a mere name
+    if (name.endswith(_TAILS) or plain == mine) and column == next(iter(table.kinds)):
+        return 1 + KEY_NAMES.index("isbn")  # a first column that is called like that comes before a mere name
     return UNNAMED - 1 if name.endswith(_TAILS) or plain == mine else UNNAMED
 
 
@@ -97,8 +97,8 @@ def composite_key(table: InputTable, references: Sequence[str]) -> tuple[str, ..
 
 def _coarser(kept: Sequence[str], fitting: Sequence[str]) -> list[str]:
     """The larger parts of a date whose smaller parts are in a key: a sample of one year needs none, its rows do."""
-    smallest = max((_DATE_PARTS.index(spelled(each)) for each in kept if spelled(each) in _DATE_PARTS), default=0)
-    return [each for each in fitting if spelled(each) in _DATE_PARTS[:smallest]]
+    smallest = max((DATE_PARTS.index(spelled(each)) for each in kept if spelled(each) in DATE_PARTS), default=0)
+    return [each for each in fitting if spelled(each) in DATE_PARTS[:smallest]]
 
 
 def _part_rank(table: InputTable, column: str, references: Sequence[str]) -> int:
