@@ -13,7 +13,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.render.picture import Box
 
 _TITLES = ("name", "title")
-_TITLE_ENDS = ("_name", "_title")
+_TITLE_ENDS = ("_name", "_title", "Name", "Title")
 _LINES_EACH = ((8, 4), (16, 3), (30, 2), (60, 1))  # at most so many boxes: so many lines in each
 _SHOWN_TEXT = 36
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 import omnigraph as og
+from omnigraph.compiler.catalog import compile_schema
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.render import graphviz, springs
 from omnigraph.render.answer import draw_answer
@@ -294,3 +295,9 @@ def curve(points: tuple[Point, ...]) -> Iterator[Point]:
             weights = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
             pairs = list(zip(weights, points[at : at + 4], strict=True))
             yield sum(weight * x for weight, (x, _) in pairs), sum(weight * y for weight, (_, y) in pairs)
+
+
+@pytest.mark.parametrize("name", ["name", "product_name", "productName", "mainTitle"])
+def test_a_name_of_either_spelling_is_the_title_of_a_box(name: str) -> None:
+    labels = labels_of(compile_schema(f"node Product {{ no: I64 @key  {name}: String }}"))
+    assert labels.box("Product", "12", {"no": 12, name: "Prod 12"}).title == "Prod 12"

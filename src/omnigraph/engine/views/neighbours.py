@@ -31,6 +31,9 @@ class Neighbour(Displayed):
     edge: dict[str, Any]
     node: dict[str, Any] | None
 
+    def _brief(self) -> str:
+        return str((self.node or self.edge)["id"])
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class EdgeGroup(Displayed):
