@@ -33,8 +33,6 @@ _BRANCH_WORK = (
     "create",
     "create",
     "delete",
-    "rename",
-    "rename",
     "merge",
     "merge",
     "transaction",
@@ -44,13 +42,23 @@ _BRANCH_WORK = (
     "tag",
     "schema",
 )
+_WITH_RENAMES = (*_BRANCH_WORK, *("rename",) * 4)
 
 
 class Client:
     """One user: a seat that processes take one after the other, each until it dies or the run ends."""
 
     def __init__(
-        self, world: World, bucket: Bucket, checker: Checker, number: int, machine: str, settings: Settings, busy: float
+        self,
+        world: World,
+        bucket: Bucket,
+        checker: Checker,
+        number: int,
+        machine: str,
+        settings: Settings,
+        busy: float,
+        *,
+        renames: bool = False,
     ) -> None:
         self._world = world
         self._bucket = bucket
@@ -59,6 +67,7 @@ class Client:
         self._machine = machine
         self._settings = settings
         self._branching = busy  # how much of what it does concerns branches
+        self._branch_work = _WITH_RENAMES if renames else _BRANCH_WORK
         self._chance = random.Random(world.random.getrandbits(64))
         self._lives = 0
         self._writes = 0
@@ -255,7 +264,7 @@ class Client:
 
     def _use_branches(self, process: Process) -> None:
         store, name = process.store, self._chance.choice(_BRANCHES)
-        match self._chance.choice(_BRANCH_WORK):
+        match self._chance.choice(self._branch_work):
             case "create":
                 self._world.note(f"creates branch {name}")
                 create_branch(store, name, source=self._some_branch(process))
