@@ -27,7 +27,7 @@ ARGUMENTS = [
     "--enable-unsafe-swiftshader",
 ]
 PAPERS = "match { $p: Person  $p $w:wrote $a  $a $t:about $topic }\nreturn { $p, $w, $a, $t, $topic }\nlimit 90"
-ROLES = "match { $p: Person  $p wrote $a }\nreturn { $p.role, count($a) as papers, sum($a.citations) as citations }"
+ROLES = "match { $p: Person  $p $w:wrote $a }\nreturn { $p.role, count($a) as papers, sum($a.citations) as citations }"
 EDITED = sample_graph.SCHEMA.replace("label: String @key", "label: String @key\n  weight: F64?").replace(
     "budget: F64", ""
 )
@@ -37,7 +37,7 @@ TOLD = {
     "A year mended": 'query q() { update Person set { born: BORN } where handle = "p005" }',
     "A topic that was missing": 'query q() { insert Topic { label: "lanes BORN" } }',
 }
-START = quote(json.dumps([["Team", "graphics"]]))
+START = quote(json.dumps([["Person", "p001"]]))
 # Files that are dropped: a register of rooms, and who uses them.
 DROPPED = {
     "rooms.csv": "room,floor,seats,opened\n"

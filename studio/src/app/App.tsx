@@ -1,7 +1,7 @@
 // Sign-in, choice of a graph, and the frame around the pages.
 import { Component, Suspense, useEffect, useState, type ReactNode } from 'react';
 import { Empty, Failure, Loading, Page, Toasts } from '../components/basics';
-import { api, ask } from '../lib/api/client';
+import { ApiError, api, ask } from '../lib/api/client';
 import { GraphProvider } from '../lib/graph';
 import { go, href, usePlace } from '../lib/router';
 import { redeem, token } from '../lib/session';
@@ -114,6 +114,8 @@ function NameGraph() {
   );
 }
 
+const NOT_FETCHED = /preload CSS|dynamically imported module|module script failed/i;
+
 /** Shows what went wrong in a page instead of an empty screen. */
 class Crash extends Component<{ children: ReactNode }, { error: unknown }> {
   state = { error: null as unknown };
@@ -124,6 +126,14 @@ class Crash extends Component<{ children: ReactNode }, { error: unknown }> {
 
   render() {
     if (this.state.error === null) return this.props.children;
+    if (NOT_FETCHED.test(String(this.state.error))) {
+      // A part that was not fetched is remembered as failed; only a new page asks for it again.
+      return (
+        <Page title="Not loaded">
+          <Failure error={new ApiError(0, 'This part of the studio could not be fetched: the server cannot be reached, or has a newer studio.', undefined, {})} title="This page is missing" retry={() => location.reload()} />
+        </Page>
+      );
+    }
     return (
       <Page title="Something broke">
         <Failure error={this.state.error} title="This page failed" retry={() => this.setState({ error: null })} />

@@ -77,9 +77,29 @@ export function Shell({ graphs, entry, children }: { graphs: string[]; entry: Pa
           Press <kbd>?</kbd> for shortcuts
         </div>
       </nav>
-      <main tabIndex={-1}>{children}</main>
+      <main tabIndex={-1}>
+        <Missing />
+        {children}
+      </main>
       {help && <Help onClose={() => setHelp(false)} />}
       {palette && <Palette onClose={() => setPalette(false)} />}
+    </div>
+  );
+}
+
+/** Says that the branch of the address is not there, on every page, with the way back. */
+function Missing() {
+  const { branches } = useGraph();
+  const [point, setPoint] = usePoint();
+  if (point.kind !== 'branch' || branches.loading || !branches.data || branches.data.includes(point.name)) return null;
+  return (
+    <div className="callout warn missing" role="alert">
+      <span>
+        There is no branch “{point.name}”. It was renamed or deleted, or you may not see it.
+      </span>
+      <button className="button small" onClick={() => setPoint({ kind: 'branch', name: 'main' })}>
+        Show main
+      </button>
     </div>
   );
 }

@@ -4,7 +4,7 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useStore } from '../lib/store';
 import { isDark } from '../lib/theme';
-import type { Row } from './DataTable';
+import { numericColumns, type Row } from './DataTable';
 import './chart.css';
 
 type Kind = 'bar' | 'line' | 'scatter' | 'histogram';
@@ -14,20 +14,6 @@ const KINDS: { value: Kind; label: string }[] = [
   { value: 'scatter', label: 'Points' },
   { value: 'histogram', label: 'Histogram' },
 ];
-
-/** The columns that contain numbers and nothing else (but nulls). */
-export function numericColumns(columns: string[], rows: Row[]): string[] {
-  return columns.filter((name) => {
-    let seen = false;
-    for (let at = 0; at < Math.min(rows.length, 500); at += 1) {
-      const value = rows[at]![name];
-      if (value === null || value === undefined) continue;
-      if (typeof value !== 'number') return false;
-      seen = true;
-    }
-    return seen;
-  });
-}
 
 export function Chart({ columns, rows }: { columns: string[]; rows: Row[] }) {
   const numbers = useMemo(() => numericColumns(columns, rows), [columns, rows]);
@@ -131,7 +117,7 @@ function Plot({ kind, data, label }: { kind: Kind; data: Prepared; label: string
         width: element.clientWidth,
         height: element.clientHeight,
         legend: { show: false },
-        scales: { x: { time: false, ...(bars || data.names ? { range: (_self: uPlot, low: number, high: number) => [low - pad(data.x), high + pad(data.x)] as [number, number] } : {}) }, y: { range: bars ? (_self, _low, high) => [0, high * 1.06 || 1] : undefined } },
+        scales: { x: { time: false, ...(bars || data.names ? { range: (_self: uPlot, low: number, high: number) => [low - pad(data.x), high + pad(data.x)] as [number, number] } : {}) }, y: { range: bars ? (_self, low, high) => [Math.min(0, low * 1.06), Math.max(0, high * 1.06) || (low < 0 ? 0 : 1)] : undefined } },
         axes: [
           { ...axis, ...(data.names ? { values: (_self: uPlot, ticks: number[]) => ticks.map((tick) => (Number.isInteger(tick) ? clip(data.names![tick] ?? '') : '')), incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000], space: 70 } : {}) },
           { ...axis, size: 62 },

@@ -34,7 +34,7 @@ export const isDecidable = (conflict: Conflict): boolean => conflict.entity_id !
 const has = (values: unknown): values is Record<string, unknown> => typeof values === 'object' && values !== null;
 
 /** Numbers that JavaScript rounds must not be sent back: such an entity is decided as a whole. */
-const isExact = (value: unknown) => typeof value !== 'number' || !Number.isInteger(value) || Number.isSafeInteger(value);
+const isExact = (value: unknown) => typeof value !== 'string' || !/^-?\d{16,20}$/.test(value) || Number.isSafeInteger(Number(value));
 
 function byProperty(conflict: Conflict): boolean {
   const sides = [conflict.base, conflict.ours, conflict.theirs];

@@ -26,14 +26,15 @@ export function DataTable({ columns, rows, label, onRow }: Props) {
   const numeric = useMemo(() => columns.map((name) => isNumeric(name, rows)), [columns, rows]);
   const scale = Math.min(1, TALLEST / (rows.length * HEIGHT || 1));
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroller.current, estimateSize: () => HEIGHT * scale, overscan: scale < 1 ? 60 : 12 });
-  const total = widths.reduce((sum, each) => sum + each, 56);
+  const side = Math.max(56, String(rows.length).length * 8 + 22); // the numbers of the rows
+  const total = widths.reduce((sum, each) => sum + each, side);
   const items = virtual.getVirtualItems();
   const first = items[0];
   return (
     <div className="grid" ref={scroller} role="table" aria-label={label} aria-rowcount={rows.length + 1} tabIndex={0}>
       <div className="grid-table" style={{ width: total }}>
         <div className="grid-head" role="row" aria-rowindex={1}>
-          <div role="columnheader" style={{ width: 56 }}>
+          <div role="columnheader" style={{ width: side }}>
             <span className="visually-hidden">Row</span>
           </div>
           {columns.map((name, at) => (
@@ -51,7 +52,7 @@ export function DataTable({ columns, rows, label, onRow }: Props) {
             const top = first!.start + (item.index - first!.index) * HEIGHT;
             return (
               <div className="grid-row" role="row" aria-rowindex={item.index + 2} key={item.key} style={{ transform: `translateY(${top}px)`, width: total }} onClick={() => onRow?.(row)}>
-                <div className="grid-cell rownum" role="rowheader" style={{ width: 56 }}>
+                <div className="grid-cell rownum" role="rowheader" style={{ width: side }}>
                   {item.index + 1}
                 </div>
                 {columns.map((name, at) => (
@@ -88,9 +89,15 @@ function compare(a: unknown, b: unknown): number {
   if (a === null || a === undefined) return -1;
   if (b === null || b === undefined) return 1;
   if (typeof a === 'number' && typeof b === 'number') return a - b;
+  if (isWhole(a) && isWhole(b)) return BigInt(a) < BigInt(b) ? -1 : 1;
   const one = cell(a);
   const other = cell(b);
   return one < other ? -1 : one > other ? 1 : 0;
+}
+
+/** A whole number; one that JavaScript would round arrives as text. */
+function isWhole(value: unknown): value is number | string {
+  return typeof value === 'number' ? Number.isInteger(value) : typeof value === 'string' && /^-?\d{16,20}$/.test(value);
 }
 
 function widthOf(name: string, rows: Row[]): number {
@@ -105,4 +112,18 @@ function isNumeric(name: string, rows: Row[]): boolean {
     if (value !== null && value !== undefined) return typeof value === 'number';
   }
   return false;
+}
+
+/** The columns that contain numbers and nothing else (but nulls). */
+export function numericColumns(columns: string[], rows: Row[]): string[] {
+  return columns.filter((name) => {
+    let seen = false;
+    for (let at = 0; at < Math.min(rows.length, 500); at += 1) {
+      const value = rows[at]![name];
+      if (value === null || value === undefined) continue;
+      if (typeof value !== 'number') return false;
+      seen = true;
+    }
+    return seen;
+  });
 }

@@ -1,5 +1,5 @@
 // Chooses the point of history that pages show: a branch, a tag, a commit or an instant.
-import { GitBranch, GitBranchPlus, History, Tag } from 'lucide-react';
+import { ArrowRight, GitBranch, GitBranchPlus, History, Tag } from 'lucide-react';
 import { useState } from 'react';
 import { useGraph, usePermissions } from '../lib/graph';
 import { type Point, pointLabel, usePoint } from '../lib/point';
@@ -46,19 +46,29 @@ function Choices({ value, onChange, onNew }: { value: Point; onChange: (next: Po
   const commits = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/commits', { params: { path: { graph_id: id }, query: { branch, limit: 12 } }, signal }))).commits, [id, branch]);
   const wanted = text.trim().toLowerCase();
   const fits = (name: string) => name.toLowerCase().includes(wanted);
+  const recent = (commits.data ?? []).filter((each) => fits(each.message ?? '') || fits(each.graph_commit_id));
+  const goTo = () => {
+    const name = text.trim();
+    if (name) onChange(branches.data?.includes(name) ? { kind: 'branch', name } : { kind: 'snapshot', id: name });
+  };
   return (
     <>
       <form
         className="point-form"
         onSubmit={(event) => {
           event.preventDefault();
-          const name = text.trim();
-          if (name) onChange(branches.data?.includes(name) ? { kind: 'branch', name } : { kind: 'snapshot', id: name });
+          goTo();
         }}
       >
         <input className="input" value={text} onChange={(event) => setText(event.target.value)} aria-label="Name, commit id or time" placeholder="Name, commit id, 2026-11-01T12:00Z" />
       </form>
-      <h3>Branches</h3>
+      {wanted && (
+        <button onClick={goTo}>
+          <ArrowRight size={14} /> <span className="clip">Go to “{text.trim()}”</span>
+          <kbd>Enter</kbd>
+        </button>
+      )}
+      {(branches.data ?? []).some(fits) && <h3>Branches</h3>}
       {branches.data?.filter(fits).map((name) => (
         <button key={name} onClick={() => onChange({ kind: 'branch', name })} aria-current={value.kind === 'branch' && value.name === name}>
           <GitBranch size={14} /> <span className="clip">{name}</span>
@@ -75,8 +85,8 @@ function Choices({ value, onChange, onNew }: { value: Point; onChange: (next: Po
           <Tag size={14} /> <span className="clip">{each.name}</span>
         </button>
       ))}
-      <h3>Newest commits of {branch}</h3>
-      {commits.data?.filter((each) => fits(each.message ?? '') || fits(each.graph_commit_id)).map((each) => (
+      {recent.length > 0 && <h3>Newest commits of {branch}</h3>}
+      {recent.map((each) => (
         <button key={each.graph_commit_id} onClick={() => onChange({ kind: 'snapshot', id: each.graph_commit_id })}>
           <History size={14} /> <span className="clip">{each.message ?? each.kind ?? each.graph_commit_id}</span>
           <span className="muted small">{ago(each.created_at)}</span>

@@ -83,13 +83,16 @@ export function Loaded<T>({ from, what, children }: { from: Async<T>; what?: str
 }
 
 export function Tabs<T extends string>({ value, options, onChange, label }: { value: T; options: { value: T; label: ReactNode; disabled?: boolean }[]; onChange: (next: T) => void; label: string }) {
+  const list = useRef<HTMLDivElement>(null);
   const move = (by: number) => {
     const usable = options.filter((each) => !each.disabled);
     const at = usable.findIndex((each) => each.value === value);
-    onChange(usable[(at + by + usable.length) % usable.length]!.value);
+    const next = usable[(at + by + usable.length) % usable.length]!.value;
+    onChange(next);
+    list.current?.querySelectorAll<HTMLElement>('[role=tab]')[options.findIndex((each) => each.value === next)]?.focus();
   };
   return (
-    <div className="tabs" role="tablist" aria-label={label}>
+    <div className="tabs" role="tablist" aria-label={label} ref={list}>
       {options.map((each) => (
         <button
           key={each.value}

@@ -7,6 +7,7 @@ export interface Shortcut {
   what: string;
   run: () => void;
   inInputs?: boolean;
+  when?: () => boolean; // otherwise the key does what the browser does with it
 }
 
 export const shortcuts = new Store<readonly Shortcut[]>([]);
@@ -32,10 +33,11 @@ function typing(target: EventTarget | null): boolean {
 
 function onKey(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing || event.key === 'Shift' || event.key === 'Control') return;
+  if (document.querySelector('dialog[open]')) return; // what is behind a dialog waits for it
   const one = pressed(event);
   const sequence = pending ? `${pending} ${one}` : one;
   const inside = typing(event.target);
-  const fits = (each: Shortcut) => !inside || each.inInputs;
+  const fits = (each: Shortcut) => (!inside || each.inInputs) && (each.when?.() ?? true);
   const found = [...shortcuts.get()].reverse().find((each) => each.keys === sequence && fits(each));
   clearTimeout(timer);
   pending = '';
@@ -56,7 +58,7 @@ export function useShortcuts(list: Shortcut[]): void {
   latest.current = list;
   const signature = list.map((each) => each.keys).join('|');
   useEffect(() => {
-    const mine = latest.current.map((each, at) => ({ ...each, run: () => latest.current[at]?.run() }));
+    const mine = latest.current.map((each, at) => ({ ...each, run: () => latest.current[at]?.run(), when: () => latest.current[at]?.when?.() ?? true }));
     shortcuts.set([...shortcuts.get(), ...mine]);
     return () => shortcuts.set(shortcuts.get().filter((each) => !mine.includes(each as (typeof mine)[number])));
   }, [signature]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import random
 from collections.abc import Sequence
@@ -176,13 +177,22 @@ SCRIPTS = (
     "\u202egnp.exe",
 )
 HOSTILE_BRANCH = "<img-src=x-onerror=alert(1)>"
+EXACT = 9_007_199_254_740_993  # the first whole number that JavaScript would round
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGM4EaABRAwQCgAljgUBqTNxyAAAAABJRU5ErkJggg=="
+VECTOR = '<svg xmlns="http://www.w3.org/2000/svg" onload="document.title=1"><script>document.title=2</script></svg>'
 
 
 def create_hostile(where: Path) -> og.Graph:
     """A graph whose keys, values, messages and actors are written to become markup."""
-    graph = og.init(str(where), schema="node Note { key: String @key  text: String? }\nedge Next: Note -> Note")
+    schema = "node Note { key: String @key  text: String?  size: I64?  file: Blob? }\nedge Next: Note -> Note"
+    graph = og.init(str(where), schema=schema)
+    files = [base64.b64encode(VECTOR.encode()).decode(), PICTURE]
     records: list[dict[str, Any]] = [
-        {"type": "Note", "data": {"key": script, "text": f"value {script}"}} for script in SCRIPTS
+        {
+            "type": "Note",
+            "data": {"key": script, "text": f"value {script}", "size": EXACT - at, "file": f"base64:{files[at % 2]}"},
+        }
+        for at, script in enumerate(SCRIPTS)
     ]
     records += [{"edge": "Next", "from": one, "to": other} for one, other in itertools.pairwise(SCRIPTS)]
     graph.with_actor(SCRIPTS[1]).load(records, mode="append", message=SCRIPTS[0])

@@ -111,7 +111,7 @@ def test_a_walk_from_a_node_to_a_merge(visit: Visit, places: dict[str, Path]) ->
     page.get_by_label("born").fill("1977")
     page.get_by_role("button", name="Save on people/dara").click()
     expect(page.locator(".values")).to_contain_text("1977")
-    page.get_by_role("link", name="Merge").click()
+    page.get_by_role("link", name="Review and merge it").click()
     page.get_by_role("button", name="Rename…").click()
     page.get_by_label("New name").fill("people/dara-born")
     page.get_by_role("button", name="Rename the branch").click()

@@ -29,15 +29,17 @@ interface Props {
   nodes: DrawnNode[];
   edges: DrawnEdge[];
   label: string;
+  legend?: { label: string; color: string }[]; // what the colours mean
   selected?: string | null;
   onSelect?: (key: string | null) => void;
   onOpen?: (key: string) => void;
 }
 
 const LINES = { light: '#c3c9d4', dark: '#3c4454' };
+const NAMED_EDGES = 16;
 const FADED = { light: '#dfe3ea', dark: '#272d39' };
 
-export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, onOpen }: Props) {
+export function GraphCanvas({ nodes, edges, label, legend = [], selected = null, onSelect, onOpen }: Props) {
   const holder = useRef<HTMLDivElement>(null);
   const graph = useRef(new MultiDirectedGraph());
   const renderer = useRef<Sigma | null>(null);
@@ -57,8 +59,10 @@ export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, on
         labelSize: 12,
         labelRenderedSizeThreshold: 5,
         labelDensity: 0.6,
+        edgeLabelSize: 10.5,
+        edgeLabelFont: 'Inter Variable, sans-serif',
         zIndex: true,
-        stagePadding: 70,
+        stagePadding: Math.max(18, Math.min(70, holder.current!.clientHeight * 0.1)),
         minCameraRatio: 0.02,
         maxCameraRatio: 8,
         nodeReducer: (key, data) => (key === latest.current.selected ? { ...data, highlighted: true, zIndex: 2, size: (data.size as number) * 1.25 } : data),
@@ -86,10 +90,12 @@ export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, on
     const sigma = renderer.current;
     if (!sigma) return;
     sigma.setSetting('labelColor', { color: dark ? '#e8ebf1' : '#171a21' });
+    sigma.setSetting('edgeLabelColor', { color: dark ? '#9aa5b8' : '#566072' });
     sigma.setSetting('defaultEdgeColor', dark ? LINES.dark : LINES.light);
   }, [dark]);
 
   useEffect(() => {
+    renderer.current?.setSetting('renderEdgeLabels', edges.length <= NAMED_EDGES); // more would hide each other
     const changed = merge(graph.current, nodes, edges, dark);
     if (!changed) return;
     return place(graph.current, (done) => done && setLaidOut((before) => before + 1));
@@ -102,6 +108,15 @@ export function GraphCanvas({ nodes, edges, label, selected = null, onSelect, on
   return (
     <div className="graph-canvas" data-laid-out={laidOut} data-nodes={nodes.length} data-edges={edges.length}>
       <div ref={holder} className="graph-surface" role="img" aria-label={`${label}: ${nodes.length} nodes, ${edges.length} edges`} />
+      {legend.length > 0 && (
+        <ul className="graph-legend" aria-label="Types">
+          {legend.map((each) => (
+            <li key={each.label}>
+              <span className="dot" style={{ background: each.color }} /> <span className="clip">{each.label}</span>
+            </li>
+          ))}
+        </ul>
+      )}
       <div className="graph-tools" role="group" aria-label="View">
         <button className="button small icon" aria-label="Zoom in" onClick={() => void camera()?.animatedZoom()}>
           <ZoomIn size={15} />
@@ -152,7 +167,7 @@ function merge(graph: MultiDirectedGraph, nodes: DrawnNode[], edges: DrawnEdge[]
   for (const each of wantedEdges.values()) {
     if (graph.hasEdge(each.key)) continue;
     changed = true;
-    graph.addDirectedEdgeWithKey(each.key, each.from, each.to, { size: 1.8, ...(each.color ? { color: each.color } : {}) });
+    graph.addDirectedEdgeWithKey(each.key, each.from, each.to, { label: each.label, size: 1.8, ...(each.color ? { color: each.color } : {}) });
   }
   const many = graph.order > 1500 ? 0.55 : graph.order > 300 ? 0.75 : 1;
   for (const each of nodes) graph.setNodeAttribute(each.key, 'size', ((each.root ? 9 : 5) + Math.min(7, Math.sqrt(graph.degree(each.key)))) * many);

@@ -24,11 +24,19 @@ api.use({
     if (value) request.headers.set('Authorization', `Bearer ${value}`);
     return request;
   },
-  onResponse({ response }) {
+  async onResponse({ request, response }) {
     noteRefusedToken(response.status);
-    return response;
+    const small = Number(response.headers.get('Content-Length') ?? Infinity) < 4_000_000;
+    if (response.status !== 200 || !small || request.headers.has('Prefer')) return response;
+    return new Response(exact(await response.text()), { status: 200, headers: response.headers });
   },
 });
+
+/** JSON in which whole numbers that JavaScript would round are texts, as `Prefer: int64=string` gives them for queries. */
+export function exact(text: string): string {
+  if (!/\d{16}/.test(text)) return text;
+  return text.replace(/"(?:[^"\\]|\\.)*"|-?\d{16,}(?![\d.eE])/g, (found) => (found.startsWith('"') || Number.isSafeInteger(Number(found)) ? found : `"${found}"`));
+}
 
 /** For routes whose bodies are not JSON: streams, Arrow, blobs. */
 export async function rawFetch(path: string, init: RequestInit = {}): Promise<Response> {
@@ -89,7 +97,7 @@ export function advice(error: unknown): string {
     case 403:
       return 'Ask the person who runs this server for the right to do this.';
     case 404:
-      return 'Look whether it was renamed or deleted, or choose another branch.';
+      return 'Look whether it was renamed or deleted, or choose another branch or commit at the top.';
     case 409:
     case 412:
       return 'Somebody else changed this meanwhile: reload, look at what changed, and decide again.';

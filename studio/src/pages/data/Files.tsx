@@ -1,6 +1,6 @@
 // The files: where they are dropped, how far they are, and those that the server keeps.
 import { FileUp, Trash2 } from 'lucide-react';
-import { useRef, useState } from 'react';
+import { useLayoutEffect, useRef, useState } from 'react';
 import { bytes } from '../../lib/format';
 import { ENDINGS, type Kept } from './uploads';
 
@@ -19,14 +19,22 @@ interface Props {
 export function Files({ kept, sending, onFiles, onRemove }: Props) {
   const [over, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
+  const latest = useRef(onFiles);
+  latest.current = onFiles;
+  // Anywhere on the page: a browser would otherwise leave the studio and show the file.
+  useLayoutEffect(() => {
+    const drag = (event: DragEvent) => {
+      event.preventDefault();
+      setOver(event.type === 'dragover');
+      if (event.type === 'drop' && event.dataTransfer) latest.current([...event.dataTransfer.files]);
+    };
+    const kinds = ['dragover', 'dragleave', 'drop'] as const;
+    for (const kind of kinds) addEventListener(kind, drag);
+    return () => kinds.forEach((kind) => removeEventListener(kind, drag));
+  }, []);
   return (
     <section className="panel data-files" aria-label="Files">
-      <div
-        className={over ? 'drop over' : 'drop'}
-        onDragOver={(event) => { event.preventDefault(); setOver(true); }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => { event.preventDefault(); setOver(false); onFiles([...event.dataTransfer.files]); }}
-      >
+      <div className={over ? 'drop over' : 'drop'}>
         <FileUp size={22} aria-hidden />
         <div>
           Drop files here, or <button type="button" className="link" onClick={() => input.current?.click()}>choose them</button>

@@ -9,7 +9,7 @@ import { parseSchema } from '../../lib/schema';
 import { useShortcuts } from '../../lib/shortcuts';
 import { useAsync } from '../../lib/useAsync';
 import { Files, type Sending } from './Files';
-import { infer, type Inferred, listFiles, type LoadOutput, removeFile, upload, uploadName } from './uploads';
+import { infer, type Inferred, listFiles, type LoadOutput, readable, removeFile, upload, uploadName } from './uploads';
 import { dryRun, loadFiles, type Step, type Wanted } from './load';
 import { Outcome } from './Outcome';
 import './data.css';
@@ -48,6 +48,7 @@ function Whole({ branch }: { branch: string }) {
       const note = (part: number) => setSending((before) => [...before.filter((each) => each.name !== name), { name, part }]);
       note(0);
       try {
+        await readable(file);
         await upload(id, branch, file, note);
       } catch (error) {
         setFailed(error);
@@ -66,6 +67,14 @@ function Whole({ branch }: { branch: string }) {
         <Files kept={files} sending={sending} onFiles={(given) => void take(given)} onRemove={(name) => void remove(name)} />
       )}
       {failed !== null && <section className="panel"><Failure error={failed} title="A file was not taken" /></section>}
+      {kept.data?.length === 0 && sending.length === 0 && (
+        <section className="panel">
+          <Empty title="No files yet">
+            Drop tables here: one file for each kind of thing, and files that say how they belong together. What they suggest appears as a schema and a mapping, which you can change; a dry run
+            names every row that would be refused; then they are loaded, onto a new branch to review or onto {branch}.
+          </Empty>
+        </section>
+      )}
       {files.length > 0 && (found.error ? (
         <section className="panel"><Failure error={found.error} retry={found.reload} title="The files suggest nothing yet" /></section>
       ) : found.loading || !found.data ? (
@@ -107,7 +116,12 @@ function Proposal({ found, branch }: { found: Inferred; branch: string }) {
     setFailed(null);
     setDone(null);
     setStep({ what: 'Starting', part: null });
-    work().then(setDone, setFailed).finally(() => setStep(null));
+    const fail = (error: unknown) => {
+      setFailed(error);
+      schema.reload(); // of what was wanted, the types may be there already
+      branches.reload();
+    };
+    work().then(setDone, fail).finally(() => setStep(null));
   };
   const load = () => {
     if (!ready) return;
@@ -188,7 +202,7 @@ function Proposal({ found, branch }: { found: Inferred; branch: string }) {
           <input className="input" aria-label="Message" placeholder="Message" value={message} onChange={(event) => setMessage(event.target.value)} />
           {!schemaRight && <div className="callout warn">The files need types that the schema does not have, and you may not change it. Remove them from “New types” and from the mapping, or ask for the right.</div>}
           <div className="actions">
-            <button type="button" className="button" disabled={step !== null || !schemaRight} onClick={() => run(() => dryRun({ ...wanted, branch: target || branch, from: isNew ? branch : null }, setStep))}>Dry run</button>
+            <button type="button" className="button" disabled={step !== null || !schemaRight} onClick={() => run(async () => ({ ...(await dryRun({ ...wanted, branch: target || branch, from: isNew ? branch : null }, setStep)), branch: target || 'the new branch' }))}>Dry run</button>
             <button className="button primary" disabled={!ready}>Load</button>
           </div>
           {isNew && name.trim() === '' && <p className="small muted">Name the new branch to load. A dry run needs no name.</p>}

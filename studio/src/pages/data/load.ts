@@ -38,19 +38,30 @@ export async function dryRun(wanted: Wanted, told: (step: Step) => void): Promis
     await applySchema({ ...wanted, branch: trial }, told);
     return { ...(await load({ ...wanted, branch: trial, from: null }, true, told)), branch: wanted.branch };
   } finally {
-    await ask(api.DELETE('/graphs/{graph_id}/branches/{branch}', { params: { path: { graph_id: wanted.graph, branch: trial } } }));
+    await deleteBranch(wanted.graph, trial);
   }
 }
 
 /** Makes the branch if it is new, changes its schema if that is wanted, and loads. */
 export async function loadFiles(wanted: Wanted, told: (step: Step) => void): Promise<LoadOutput> {
-  if (wanted.from !== null && wanted.additions.trim()) {
+  if (!wanted.additions.trim()) return load(wanted, false, told);
+  const made = wanted.from !== null;
+  if (wanted.from !== null) {
     told({ what: `Making ${wanted.branch}`, part: null });
     await createBranch(wanted.graph, wanted.branch, wanted.from);
-    wanted = { ...wanted, from: null };
   }
-  if (wanted.additions.trim()) await applySchema(wanted, told);
-  return load(wanted, false, told);
+  try {
+    await applySchema(wanted, told);
+    return await load({ ...wanted, from: null }, false, told);
+  } catch (error) {
+    // Refused, so nothing was loaded: a branch that was made for it would be in the way of the next attempt.
+    if (made && error instanceof ApiError && error.status >= 400) await deleteBranch(wanted.graph, wanted.branch).catch(() => undefined);
+    throw error;
+  }
+}
+
+async function deleteBranch(graph: string, branch: string): Promise<void> {
+  await ask(api.DELETE('/graphs/{graph_id}/branches/{branch}', { params: { path: { graph_id: graph, branch } } }));
 }
 
 async function createBranch(graph: string, name: string, from: string): Promise<void> {

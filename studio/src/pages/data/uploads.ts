@@ -22,6 +22,15 @@ export async function removeFile(graph: string, branch: string, file: string): P
   await ask(api.DELETE('/graphs/{graph_id}/uploads/{file}', { params: { path: { graph_id: graph, file }, query: { branch } } }));
 }
 
+/** Refuses what the browser cannot read, such as a folder that was dropped. */
+export async function readable(file: File): Promise<void> {
+  try {
+    await file.slice(0, 1).arrayBuffer();
+  } catch {
+    throw new ApiError(400, `${file.name} cannot be read. Drop files, not folders; and if it is a file, look whether it is still there.`, undefined, {});
+  }
+}
+
 /** Sends one file; `told` gets the part that has been sent. (`fetch` does not tell, so this is an XMLHttpRequest.) */
 export function upload(graph: string, branch: string, file: File, told: (part: number) => void): Promise<void> {
   return new Promise((resolve, reject) => {

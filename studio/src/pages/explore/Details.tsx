@@ -6,7 +6,8 @@ import { rawFetch } from '../../lib/api/client';
 import { titleOf } from '../../lib/entities';
 import { bytes, cell } from '../../lib/format';
 import { useGraph, usePermissions } from '../../lib/graph';
-import { type Point, target } from '../../lib/point';
+import { formatPoint, type Point, target } from '../../lib/point';
+import { href } from '../../lib/router';
 import { type GraphSchema, typeColor } from '../../lib/schema';
 import { useStore } from '../../lib/store';
 import { isDark } from '../../lib/theme';
@@ -16,7 +17,9 @@ import { EntityHistory } from './EntityHistory';
 import type { DrawnEntity } from './neighbourhood';
 
 export function Details({ node, point, schema, onSaved, onClose }: { node: DrawnEntity; point: Point; schema: GraphSchema | undefined; onSaved: () => void; onClose: () => void }) {
+  const { id } = useGraph();
   const [editing, setEditing] = useState(false);
+  const [saved, setSaved] = useState(false);
   const { may, restricted } = usePermissions(point.kind === 'branch' ? point.name : 'main');
   const mayEdit = point.kind === 'branch' && may('change') && !restricted; // the past does not change
   const [tab, setTab] = useState<'values' | 'history'>('values');
@@ -27,18 +30,25 @@ export function Details({ node, point, schema, onSaved, onClose }: { node: Drawn
         <span className="dot" style={{ background: typeColor(schema, node.type, dark) }} />
         <h2 className="clip">{titleOf(node.entity, schema, node.type)}</h2>
         <span className="badge">{node.type}</span>
+        <button className="button ghost small icon" aria-label="Close the details" title="Back to the list of drawn nodes" onClick={onClose}>
+          <X size={15} />
+        </button>
+      </div>
+      <div className="row">
+        <Tabs label="About the node" value={tab} onChange={setTab} options={[{ value: 'values', label: 'Values' }, { value: 'history', label: 'History' }]} />
         <span className="spacer" />
         {mayEdit && !editing && tab === 'values' && (
           <button className="button small" onClick={() => setEditing(true)}>
             <Pencil size={13} /> Edit
           </button>
         )}
-        <button className="button ghost small icon" aria-label="Close the details" title="Back to the list of drawn nodes" onClick={onClose}>
-          <X size={15} />
-        </button>
       </div>
-      <Tabs label="About the node" value={tab} onChange={setTab} options={[{ value: 'values', label: 'Values' }, { value: 'history', label: 'History' }]} />
-      {tab === 'values' && editing && mayEdit ? <Edit node={node} branch={point.name} schema={schema} onClose={() => setEditing(false)} onSaved={onSaved} /> : tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}
+      {saved && point.kind === 'branch' && point.name !== 'main' && (
+        <div className="callout good small">
+          Saved on {point.name}. <a href={href(id, 'merge', { source: point.name, at: formatPoint(point) })}>Review and merge it</a>
+        </div>
+      )}
+      {tab === 'values' && editing && mayEdit ? <Edit node={node} branch={point.name} schema={schema} onClose={() => setEditing(false)} onSaved={() => { setSaved(true); onSaved(); }} /> : tab === 'values' ? <Values node={node} point={point} schema={schema} /> : <EntityHistory node={node} point={point} />}
     </section>
   );
 }
@@ -102,6 +112,7 @@ function kindOf(content: Uint8Array): string {
   if (starts(0x89, 0x50, 0x4e, 0x47)) return 'image/png';
   if (starts(0xff, 0xd8, 0xff)) return 'image/jpeg';
   if (starts(0x47, 0x49, 0x46)) return 'image/gif';
+  if (starts(0x52, 0x49, 0x46, 0x46) && content[8] === 0x57 && content[9] === 0x45) return 'image/webp';
   try {
     new TextDecoder('utf-8', { fatal: true }).decode(content.slice(0, 4000), { stream: true });
     return content.slice(0, 4000).includes(0) ? 'application/octet-stream' : 'text/plain';

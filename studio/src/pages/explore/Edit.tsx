@@ -37,13 +37,14 @@ export function Edit({ node, branch, schema, onClose, onSaved }: { node: DrawnEn
       {editable.map((each) => (
         <div className="field" key={each.name}>
           <label htmlFor={`edit-${each.name}`}>
-            {each.name} <span className="muted small">{each.type}</span>
+            {each.name} <span className="muted small">{choicesOf(each) ? '' : each.type}</span>
           </label>
-          {/^Bool/.test(each.type) ? (
+          {choicesOf(each) ? (
             <select id={`edit-${each.name}`} className="select" value={texts[each.name]} onChange={(event) => setTexts({ ...texts, [each.name]: event.target.value })}>
               {each.optional && <option value="">null</option>}
-              <option>true</option>
-              <option>false</option>
+              {choicesOf(each)!.map((choice) => (
+                <option key={choice}>{choice}</option>
+              ))}
             </select>
           ) : (
             <input id={`edit-${each.name}`} className="input" value={texts[each.name]} placeholder={each.optional ? 'null' : undefined} inputMode={NUMBER.test(each.type) ? 'decimal' : undefined} onChange={(event) => setTexts({ ...texts, [each.name]: event.target.value })} />
@@ -51,6 +52,7 @@ export function Edit({ node, branch, schema, onClose, onSaved }: { node: DrawnEn
         </div>
       ))}
       <input className="input" aria-label="Message" placeholder="Message" value={message} onChange={(event) => setMessage(event.target.value)} />
+      {editable.length > 0 && changed.length === 0 && <p className="muted small">Nothing is changed yet. Saving makes one commit on {branch}.</p>}
       {failed !== null && <Failure error={failed} />}
       <div className="actions">
         <button type="button" className="button" onClick={onClose}>Cancel</button>
@@ -58,6 +60,12 @@ export function Edit({ node, branch, schema, onClose, onSaved }: { node: DrawnEn
       </div>
     </form>
   );
+}
+
+/** The values that a property can have, where they are few. */
+function choicesOf({ type }: Property): string[] | null {
+  if (/^Bool/.test(type)) return ['true', 'false'];
+  return /^enum\(([^)]*)\)/.exec(type)?.[1]?.split(',').map((each) => each.trim()) ?? null;
 }
 
 function shown(value: unknown): string {

@@ -63,6 +63,7 @@ export function Find({ graph, schema, point, onNode }: { graph: string; schema: 
         </select>
       </form>
       {problem ? <Failure error={problem} /> : null}
+      {found === null && !problem && <p className="muted small">{busy ? 'Looking…' : 'A part of a word is enough. Enter with nothing typed lists the first nodes of each type.'}</p>}
       {found?.length === 0 && <Empty title="Nothing found">Try a part of the word, another type, or another point in time.</Empty>}
       <ul className="node-list" aria-label="Found nodes">
         {found?.map((each) => (

@@ -15,7 +15,7 @@ import { isDark } from '../../lib/theme';
 import { useAsync } from '../../lib/useAsync';
 import { Details } from './Details';
 import { Find } from './Find';
-import { type Group, neighbours, type Opened, openedKey, picture } from './neighbourhood';
+import { type Group, MOST, neighbours, type Opened, openedKey, picture } from './neighbourhood';
 import { TimeSlider, useMoment } from './TimeSlider';
 import './explore.css';
 
@@ -39,7 +39,11 @@ export default function Explore() {
     () => [...(shown?.nodes.values() ?? [])].map((each) => ({ key: keyOf(each), label: titleOf(each.entity, schema.data, each.type), color: typeColor(schema.data, each.type, dark), root: each.root })),
     [shown, schema.data, dark],
   );
-  const edges = useMemo(() => [...(shown?.edges ?? [])].map(([key, each]) => ({ key, from: each.from, to: each.to, label: each.type })), [shown]);
+  const legend = useMemo(
+    () => [...new Set([...(shown?.nodes.values() ?? [])].map((each) => each.type))].sort().map((type) => ({ label: type, color: typeColor(schema.data, type, dark) })),
+    [shown, schema.data, dark],
+  );
+  const edges = useMemo(() => [...(shown?.edges ?? [])].map(([key, each]) => ({ key, from: each.from, to: each.to, label: edgeWord(each.type) })), [shown]);
   const current = selected === null ? undefined : shown?.nodes.get(selected);
   const groups = useAsync(
     async () => (current ? (await neighbours(graph, current, moment.point, fresh))?.groups ?? [] : []),
@@ -98,7 +102,7 @@ export default function Explore() {
             <Empty title="Find a node to start from">Type a key or a word at the left. Then open its edges, one type at a time, or double-click it to open all.</Empty>
           ) : (
             <>
-              <GraphCanvas nodes={nodes} edges={edges} label="Neighbourhood" selected={selected} onSelect={setSelected} onOpen={(key) => void openAll(key)} />
+              <GraphCanvas nodes={nodes} edges={edges} legend={legend} label="Neighbourhood" selected={selected} onSelect={setSelected} onOpen={(key) => void openAll(key)} />
               {shown && shown.missing.length > 0 && (
                 <div className="callout warn explore-missing">
                   {shown.missing.map((each) => each.id).join(', ')} {shown.missing.length === 1 ? 'is' : 'are'} not there at this commit. Move the slider, or choose another branch.
@@ -114,6 +118,7 @@ export default function Explore() {
               <Details key={selected} node={current} point={moment.point} schema={schema.data} onSaved={moment.reload} onClose={() => setSelected(null)} />
               <section className="groups">
                 <h3>Edges</h3>
+                {groups.error !== undefined && <Failure error={groups.error} retry={groups.reload} />}
                 {groups.data?.length === 0 && <p className="muted small">This type has no edges.</p>}
                 {groups.data?.map((group) => {
                   const open = opened.some((each) => openedKey(each) === `${current.type}/${current.id}/${group.edge}/${group.direction}`);
@@ -123,7 +128,7 @@ export default function Explore() {
                       {open ? <Minus size={14} /> : <Plus size={14} />}
                       <span className="clip">{name}</span>
                       <span className="muted small clip">{group.type}</span>
-                      <span className="badge">{count(group.count)}</span>
+                      <span className="badge">{open && group.count > MOST ? `${count(MOST)} of ${count(group.count)}` : count(group.count)}</span>
                     </button>
                   );
                 })}

@@ -22,7 +22,7 @@ export interface Picture {
   missing: NodeRef[];
 }
 
-const MOST = 1000;
+export const MOST = 1000; // neighbours of one group that are drawn
 const cache = new Map<string, Promise<Schemas['NeighbourhoodOutput'] | null>>();
 
 export function openedKey({ type, id, edge, direction }: Opened): string {

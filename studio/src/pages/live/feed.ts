@@ -1,7 +1,7 @@
 // The change feed of a branch, pushed by the server while the page is looked at.
 import { useEffect, useRef, useState } from 'react';
 import { type Change, ofCommit } from '../../components/Changes';
-import { ApiError, api, ask, rawFetch, type Schemas } from '../../lib/api/client';
+import { ApiError, api, ask, exact, rawFetch, type Schemas } from '../../lib/api/client';
 
 export interface Block {
   cause: Schemas['ChangeCauseOutput'];
@@ -96,7 +96,7 @@ function parse(text: string): Event | null {
     if (at > 0) found[line.slice(0, at)] = line.slice(at + 2);
   }
   if (found.event === undefined || found.data === undefined) return null; // a comment that says that the server lives
-  return { kind: found.event, id: found.id ?? null, data: JSON.parse(found.data) };
+  return { kind: found.event, id: found.id ?? null, data: JSON.parse(exact(found.data)) };
 }
 
 async function blockOf(graph: string, told: Schemas['CommitChangesOutput'], signal: AbortSignal): Promise<Block> {

@@ -7,7 +7,7 @@ import { Empty, Failure, Loaded, Panel, toast } from '../../components/basics';
 import { api, ask, type Schemas } from '../../lib/api/client';
 import { plural } from '../../lib/format';
 import { useGraph, useSchema } from '../../lib/graph';
-import { setParams } from '../../lib/router';
+import { href, setParams } from '../../lib/router';
 import { useShortcuts } from '../../lib/shortcuts';
 import { useAsync } from '../../lib/useAsync';
 import { commitLink } from '../links';
@@ -53,6 +53,7 @@ export function Review({ missing, source, target, mayMerge, mayDelete }: { missi
           action={
             <div className="row">
               {merged.commit && <a className="button" href={commitLink(id, merged.commit.graph_commit_id)}>Open the commit</a>}
+              <a className="button" href={href(id, 'overview', { at: `branch:${target}` })}>See {target}</a>
               <button className="button" onClick={() => setParams({ source: undefined, at: undefined })}>Review another branch</button>
             </div>
           }

@@ -1,7 +1,7 @@
 // What the graph is and how it is doing: types with counts, schema, branches, newest commits.
 import { GitBranch, GitCommitHorizontal } from 'lucide-react';
 import { useMemo } from 'react';
-import { Empty, Loaded, Page, Panel } from '../../components/basics';
+import { Empty, Failure, Loaded, Page, Panel } from '../../components/basics';
 import { SchemaDrawing } from '../../components/SchemaDrawing';
 import { api, ask, type Schemas } from '../../lib/api/client';
 import { ago, bytes, compact, count, plural, shortId, when } from '../../lib/format';
@@ -27,32 +27,45 @@ export default function Overview() {
   const commits = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/commits', { params: { path: { graph_id: id }, query: { branch, limit: 8 } }, signal }))).commits, [id, branch]);
   const heads = useAsync((signal) => headsOf(id, branches.data ?? [], signal), [id, branches.data]);
   const counts = useMemo(() => new Map(described.data?.types.map((each) => [each.type, each.entities])), [described.data]);
+  if (described.error) {
+    return (
+      <Page title="Overview">
+        <section className="panel">
+          <Failure error={described.error} retry={described.reload} />
+        </section>
+      </Page>
+    );
+  }
   return (
     <Page title="Overview" note={<Summary types={described.data?.types} />}>
       <div className="overview">
-        <Panel title="Types" flush>
-          <Loaded from={described}>{(data) => <Types types={data.types} schema={schema.data} open={(q) => go(href(id, 'query', { at: formatPoint(point), q, run: '1' }))} />}</Loaded>
-        </Panel>
-        <Panel title="Schema" actions={<span className="badge">{pointLabel(point)}</span>}>
-          <Loaded from={schema}>
-            {(data) =>
-              data.nodes.length === 0 ? (
-                <Empty title="No types yet">Write a schema on the Schema page, or load files on the Data page.</Empty>
-              ) : (
-                <SchemaDrawing schema={data} counts={counts} onType={(name) => go(href(id, 'query', { at: formatPoint(point), q: everything(name), run: '1' }))} />
-              )
-            }
-          </Loaded>
-        </Panel>
-        <Panel title="Branches" flush>
-          <Loaded from={described}>{(data) => <Branches divergence={data.divergence} heads={heads.data} graph={id} />}</Loaded>
-        </Panel>
-        <Panel title="Newest commits" flush>
-          <Loaded from={commits}>{(data) => <Commits commits={data} graph={id} />}</Loaded>
-        </Panel>
-        <Panel title="Indexes" flush className="indexes">
-          <Loaded from={indexes}>{(data) => <Indexes indexes={data} />}</Loaded>
-        </Panel>
+        <div className="column">
+          <Panel title="Types" flush className="at-1">
+            <Loaded from={described}>{(data) => <Types types={data.types} schema={schema.data} open={(q) => go(href(id, 'query', { at: formatPoint(point), q, run: '1' }))} />}</Loaded>
+          </Panel>
+          <Panel title="Branches" flush className="at-3">
+            <Loaded from={described}>{(data) => <Branches divergence={data.divergence} heads={heads.data} graph={id} />}</Loaded>
+          </Panel>
+          <Panel title="Indexes" flush className="indexes at-5">
+            <Loaded from={indexes}>{(data) => <Indexes indexes={data} />}</Loaded>
+          </Panel>
+        </div>
+        <div className="column">
+          <Panel title="Schema" actions={<span className="badge">{pointLabel(point)}</span>} className="at-2">
+            <Loaded from={schema}>
+              {(data) =>
+                data.nodes.length === 0 ? (
+                  <Empty title="No types yet">Write a schema on the Schema page, or load files on the Data page.</Empty>
+                ) : (
+                  <SchemaDrawing schema={data} counts={counts} onType={(name) => go(href(id, 'query', { at: formatPoint(point), q: everything(name), run: '1' }))} />
+                )
+              }
+            </Loaded>
+          </Panel>
+          <Panel title="Newest commits" flush className="at-4">
+            <Loaded from={commits}>{(data) => <Commits commits={data} graph={id} />}</Loaded>
+          </Panel>
+        </div>
       </div>
     </Page>
   );

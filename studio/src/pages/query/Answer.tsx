@@ -2,7 +2,7 @@
 import { ClipboardCopy, Download } from 'lucide-react';
 import { lazy, Suspense, useMemo, useState } from 'react';
 import { Empty, Loading, Menu, Tabs, toast } from '../../components/basics';
-import { DataTable } from '../../components/DataTable';
+import { DataTable, numericColumns } from '../../components/DataTable';
 import { keyOf } from '../../lib/entities';
 import { elapsed, plural, shortId } from '../../lib/format';
 import { formatPoint, type Point } from '../../lib/point';
@@ -34,7 +34,7 @@ export function Answer({ outcome, running, schema, graph, point }: Props) {
   const dark = useStore(isDark);
   const flat = useMemo(() => (outcome ? flattened(outcome) : { columns: [], rows: [] }), [outcome]);
   const drawn = useMemo(() => (outcome ? asGraph(outcome, schema, dark) : null), [outcome, schema, dark]);
-  const numbers = useMemo(() => flat.columns.some((name) => flat.rows.slice(0, 200).some((row) => typeof row[name] === 'number')), [flat]);
+  const numbers = useMemo(() => numericColumns(flat.columns, flat.rows).length > 0, [flat]);
   if (!outcome) return running ? <Loading what="Running" /> : <Empty title="Run a query to see its answer">Press Ctrl+Enter in the editor. Rows can be sorted, copied and downloaded.</Empty>;
   if (outcome.written) {
     const what = `${plural(outcome.written.nodes, 'node')} and ${plural(outcome.written.edges, 'edge')} changed, in ${elapsed(outcome.ms)}.`;
@@ -44,7 +44,7 @@ export function Answer({ outcome, running, schema, graph, point }: Props) {
       </Empty>
     );
   }
-  const fits: Record<Form, boolean> = { table: true, graph: drawn !== null, chart: numbers && flat.rows.length > 0, plan: outcome.text !== '' };
+  const fits: Record<Form, boolean> = { table: true, graph: drawn !== null, chart: numbers, plan: outcome.text !== '' };
   const form = fits[wanted] ? wanted : 'table';
   return (
     <>
@@ -95,7 +95,7 @@ export function Answer({ outcome, running, schema, graph, point }: Props) {
           ) : flat.rows.length === 0 ? (
             <Empty title="No rows">Nothing matches at this point of the history. Loosen a condition, or choose another branch or commit.</Empty>
           ) : form === 'graph' && drawn ? (
-            <GraphCanvas nodes={drawn.nodes} edges={drawn.edges} label="Answer" onOpen={(key) => explore(graph, point, key)} />
+            <GraphCanvas nodes={drawn.nodes} edges={drawn.edges} legend={drawn.legend} label="Answer" onOpen={(key) => explore(graph, point, key)} />
           ) : form === 'chart' ? (
             <Chart columns={flat.columns} rows={flat.rows} />
           ) : (

@@ -14,12 +14,13 @@ interface Props {
   side: 'queries' | 'history';
   graph: string;
   onText: (text: string) => void;
-  onOutcome: (found: Outcome) => void;
-  onProblem: (error: unknown) => void;
+  onRun: Run;
 }
 
-export function Shelf({ side, graph, onText, onOutcome, onProblem }: Props) {
-  return side === 'history' ? <Past graph={graph} onText={onText} /> : <Stored graph={graph} onOutcome={onOutcome} onProblem={onProblem} />;
+type Run = (work: (signal: AbortSignal) => Promise<Outcome>, isWrite: boolean) => Promise<unknown>;
+
+export function Shelf({ side, graph, onText, onRun }: Props) {
+  return side === 'history' ? <Past graph={graph} onText={onText} /> : <Stored graph={graph} onRun={onRun} />;
 }
 
 function Past({ graph, onText }: { graph: string; onText: (text: string) => void }) {
@@ -39,7 +40,7 @@ function Past({ graph, onText }: { graph: string; onText: (text: string) => void
   );
 }
 
-function Stored({ graph, onOutcome, onProblem }: { graph: string; onOutcome: (found: Outcome) => void; onProblem: (error: unknown) => void }) {
+function Stored({ graph, onRun }: { graph: string; onRun: Run }) {
   const list = useAsync(async (signal) => (await ask(api.GET('/graphs/{graph_id}/queries', { params: { path: { graph_id: graph } }, signal }))).queries, [graph]);
   const [open, setOpen] = useState<string | null>(null);
   return (
@@ -57,7 +58,7 @@ function Stored({ graph, onOutcome, onProblem }: { graph: string; onOutcome: (fo
                   <span className="clip">{each.name}</span>
                   {each.mutation && <span className="badge warn">writes</span>}
                 </button>
-                {open === each.name && <Invoke query={each} graph={graph} onOutcome={onOutcome} onProblem={onProblem} />}
+                {open === each.name && <Invoke query={each} graph={graph} onRun={onRun} />}
               </li>
             ))}
           </ul>
@@ -69,17 +70,11 @@ function Stored({ graph, onOutcome, onProblem }: { graph: string; onOutcome: (fo
 
 const TYPES: Partial<Record<Schemas['ParamKind'], string>> = { string: 'String', bool: 'Bool', int: 'I32', bigint: 'I64', float: 'F64', date: 'Date', datetime: 'DateTime', vector: 'Vector', list: '[…]' };
 
-function Invoke({ query, graph, onOutcome, onProblem }: { query: Schemas['QueryCatalogEntry']; graph: string; onOutcome: (found: Outcome) => void; onProblem: (error: unknown) => void }) {
+function Invoke({ query, graph, onRun }: { query: Schemas['QueryCatalogEntry']; graph: string; onRun: Run }) {
   const [point] = usePoint();
   const [values, setValues] = useState<ParamValues>({});
   const params: Param[] = query.params.map((each) => ({ name: each.name, type: TYPES[each.kind] ?? 'String', optional: each.nullable || each.has_default }));
-  const run = async () => {
-    try {
-      onOutcome(await runStored(graph, query.name, typedParams(params, values), point));
-    } catch (error) {
-      onProblem(error);
-    }
-  };
+  const run = () => onRun(async (signal) => runStored(graph, query.name, typedParams(params, values), point, signal), query.mutation);
   return (
     <div className="invoke">
       {query.description && <p className="muted small">{query.description}</p>}

@@ -35,6 +35,7 @@ export default function Query() {
   const [started, setStarted] = useState<number | null>(null);
   const [side, setSide] = useState<'queries' | 'history'>('queries');
   const control = useRef<AbortController | null>(null);
+  const writing = useRef(false); // whether what runs is a write
 
   // The first query of somebody new is about a type that exists.
   useEffect(() => {
@@ -44,36 +45,46 @@ export default function Query() {
   const params = useMemo(() => declaredParams(text), [text]);
   const writes = useMemo(() => isMutation(text), [text]);
 
-  const run = useCallback(async () => {
-    if (!text.trim()) return;
+  /** Runs one thing at a time, with a clock and a way to cancel it. */
+  const perform = useCallback(async (work: (signal: AbortSignal) => Promise<Outcome>, isWrite: boolean): Promise<unknown> => {
     control.current?.abort();
     const mine = new AbortController();
     control.current = mine;
+    writing.current = isWrite;
     const begun = performance.now();
     setStarted(begun);
     setProblem(null);
     try {
-      const typed = typedParams(params, values);
-      setParams({ q: text, p: Object.keys(values).length ? JSON.stringify(values) : undefined, run: undefined });
-      const found = writes ? await runMutation(id, text, typed, point, mine.signal) : await runQuery(id, text, typed, point, mine.signal);
-      setOutcome({ ...found, ms: performance.now() - begun, text });
-      remember(id, text, formatPoint(point));
+      setOutcome({ ...(await work(mine.signal)), ms: performance.now() - begun });
+      return null;
     } catch (error) {
-      if (mine.signal.aborted) return;
+      if (mine.signal.aborted) return null;
       setOutcome(null);
       setProblem(error);
-      const found = error instanceof ApiError ? diagnosticOf(error.message, text) : null;
-      if (found) setDiagnostics([found]);
+      return error;
     } finally {
       if (control.current === mine) setStarted(null);
     }
-  }, [text, values, params, writes, id, point]);
+  }, []);
+
+  const run = useCallback(async () => {
+    if (!text.trim()) return;
+    const error = await perform(async (signal) => {
+      const typed = typedParams(params, values);
+      setParams({ q: text, p: Object.keys(values).length ? JSON.stringify(values) : undefined, run: undefined });
+      const found = writes ? await runMutation(id, text, typed, point, signal) : await runQuery(id, text, typed, point, signal);
+      remember(id, text, formatPoint(point));
+      return found;
+    }, writes);
+    const found = error instanceof ApiError ? diagnosticOf(error.message, text) : null;
+    if (found) setDiagnostics([found]);
+  }, [text, values, params, writes, id, point, perform]);
 
   const cancel = () => {
     control.current?.abort();
     control.current = null;
     setStarted(null);
-    toast('The query was cancelled.');
+    toast(writing.current ? 'You stopped waiting. The history tells whether it was committed.' : 'The query was cancelled.');
   };
 
   useEffect(() => {
@@ -87,7 +98,7 @@ export default function Query() {
 
   useShortcuts([
     { keys: 'mod+enter', what: 'Run the query', run: () => void run(), inInputs: true },
-    { keys: 'escape', what: 'Cancel the running query', run: () => started !== null && cancel() },
+    { keys: 'escape', what: 'Cancel the running query', run: cancel, inInputs: true, when: () => started !== null },
   ]);
 
   const copyLink = async () => {
@@ -134,7 +145,7 @@ export default function Query() {
       <div className="query">
         <aside className="panel shelf">
           <Tabs label="Stored queries and history" value={side} onChange={setSide} options={[{ value: 'queries', label: 'Stored' }, { value: 'history', label: 'History' }]} />
-          <Shelf side={side} graph={id} onText={setText} onOutcome={(found) => { setProblem(null); setOutcome(found); }} onProblem={setProblem} />
+          <Shelf side={side} graph={id} onText={setText} onRun={perform} />
         </aside>
         <section className="panel editor-panel">
           <Editor value={text} onChange={setText} language="gq" label="Query" diagnostics={diagnostics} complete={complete} onRun={() => void run()} hint="match { … } return { … }" />

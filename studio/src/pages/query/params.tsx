@@ -59,6 +59,13 @@ function typed(name: string, type: string, text: string): unknown {
   }
 }
 
+/** How a value is written where that is not plain. */
+function exampleOf(type: string): string | undefined {
+  if (type === 'DateTime') return '2026-11-18T12:00:00Z';
+  if (/^(Vector|\[[IUF]\d)/.test(type)) return '[1, 2]';
+  return type.startsWith('[') ? '["a", "b"]' : undefined;
+}
+
 export function ParamForm({ params, values, onChange }: { params: Param[]; values: ParamValues; onChange: (next: ParamValues) => void }) {
   return (
     <div className="params" role="group" aria-label="Parameters">
@@ -77,7 +84,7 @@ export function ParamForm({ params, values, onChange }: { params: Param[]; value
                 <option>false</option>
               </select>
             ) : (
-              <input id={id} className="input" type={type === 'Date' ? 'date' : 'text'} inputMode={/^(I|U|F)\d/.test(type) ? 'decimal' : undefined} value={values[name] ?? ''} onChange={(event) => set(event.target.value)} />
+              <input id={id} className="input" type={type === 'Date' ? 'date' : 'text'} inputMode={/^(I|U|F)\d/.test(type) ? 'decimal' : undefined} placeholder={exampleOf(type)} value={values[name] ?? ''} onChange={(event) => set(event.target.value)} />
             )}
           </div>
         );

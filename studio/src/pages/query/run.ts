@@ -30,11 +30,9 @@ export async function runMutation(graph: string, query: string, params: Record<s
   return { columns: [], rows: [], commit: found.commit?.graph_commit_id ?? null, ms: 0, text: query, written };
 }
 
-export async function runStored(graph: string, name: string, params: Record<string, unknown>, point: Point): Promise<Outcome> {
-  const begun = performance.now();
-  const found = await ask(api.POST('/graphs/{graph_id}/queries/{name}', { params: { path: { graph_id: graph, name }, header: { Prefer: PREFER } }, body: { params, ...target(point) } }));
-  const ms = performance.now() - begun;
-  if (!('rows' in found)) return { columns: [], rows: [], commit: found.commit?.graph_commit_id ?? null, ms, text: '', written: { nodes: found.affected_nodes, edges: found.affected_edges } };
+export async function runStored(graph: string, name: string, params: Record<string, unknown>, point: Point, signal: AbortSignal): Promise<Outcome> {
+  const found = await ask(api.POST('/graphs/{graph_id}/queries/{name}', { params: { path: { graph_id: graph, name }, header: { Prefer: PREFER } }, body: { params, ...target(point) }, signal }));
+  if (!('rows' in found)) return { columns: [], rows: [], commit: found.commit?.graph_commit_id ?? null, ms: 0, text: '', written: { nodes: found.affected_nodes, edges: found.affected_edges } };
   const rows = found.rows as Row[];
-  return { columns: found.columns ?? Object.keys(rows[0] ?? {}), rows, commit: found.graph_commit_id ?? null, ms, text: '' };
+  return { columns: found.columns ?? Object.keys(rows[0] ?? {}), rows, commit: found.graph_commit_id ?? null, ms: 0, text: '' };
 }

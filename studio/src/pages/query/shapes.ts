@@ -3,7 +3,7 @@ import type { DrawnEdge, DrawnNode } from '../../components/graph/GraphCanvas';
 import type { Row } from '../../components/DataTable';
 import { type Entity, isEdge, isEntity, titleOf, typeOf } from '../../lib/entities';
 import { goesForward, type Hop, hopsOf, typesOfVariable } from '../../lib/language/complete';
-import { type GraphSchema, typeColor } from '../../lib/schema';
+import { edgeWord, type GraphSchema, typeColor } from '../../lib/schema';
 import type { Outcome } from './run';
 
 /** Columns of nodes and edges become one column for each of their properties. */
@@ -35,6 +35,7 @@ export function flattened(outcome: Outcome): { columns: string[]; rows: Row[] } 
 export interface AnswerGraph {
   nodes: DrawnNode[];
   edges: DrawnEdge[];
+  legend: { label: string; color: string }[];
 }
 
 const MOST = 10_000;
@@ -57,12 +58,12 @@ export function asGraph(outcome: Outcome, schema: GraphSchema | undefined, dark:
       if (!isEdge(value) || !schema.edges.some((each) => each.name === type)) nodes.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, label: titleOf(value, schema, type), color: typeColor(schema, type, dark) });
       else {
         const declared = schema.edges.find((each) => each.name === type)!;
-        edges.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, from: `${declared.from}/${value.from}`, to: `${declared.to}/${value.to}`, label: type });
+        edges.set(`${type}/${value.id}`, { key: `${type}/${value.id}`, from: `${declared.from}/${value.from}`, to: `${declared.to}/${value.to}`, label: edgeWord(type) });
       }
     }
     for (const { name, tail, head } of hops) {
       const [from, to] = [keys.get(tail), keys.get(head)];
-      if (from && to) edges.set(`${name} ${from} ${to}`, { key: `${name} ${from} ${to}`, from, to, label: name });
+      if (from && to) edges.set(`${name} ${from} ${to}`, { key: `${name} ${from} ${to}`, from, to, label: edgeWord(name) });
     }
   }
   if (nodes.size === 0 && edges.size === 0) return null;
@@ -72,7 +73,8 @@ export function asGraph(outcome: Outcome, schema: GraphSchema | undefined, dark:
       if (!nodes.has(end)) nodes.set(end, { key: end, label: end.slice(end.indexOf('/') + 1), color: typeColor(schema, end.slice(0, end.indexOf('/')), dark) });
     }
   }
-  return { nodes: [...nodes.values()], edges: [...edges.values()] };
+  const types = [...new Set([...nodes.keys()].map((key) => key.slice(0, key.indexOf('/'))))].sort();
+  return { nodes: [...nodes.values()], edges: [...edges.values()], legend: types.map((label) => ({ label, color: typeColor(schema, label, dark) })) };
 }
 
 /** The steps that every row has taken: single edges of the pattern itself, not of a block in it, whose edge is not a column. */
