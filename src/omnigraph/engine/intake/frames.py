@@ -123,6 +123,10 @@ def _selected(
     for name in names:
         if name in mapped or (mapping is not None and not _is_field(info, name)):
             continue
+        if not _is_field(info, name) and name not in PHYSICAL:
+            found = unknown_field(info.name, name, info.properties)
+            advice = "drop the column, or name those to read in columns={…} or in a mapping, which leaves out the rest"
+            raise ValueViolation("W017", f"{found}; {advice}", type_name=info.name, property_name=name)
         chosen.setdefault(_field(info, name), name)
     for end in ("from", "to") if isinstance(info, EdgeType) else ():
         if end not in chosen:

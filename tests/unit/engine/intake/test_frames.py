@@ -95,6 +95,7 @@ def test_rows_are_numbered_through_chunks() -> None:
         (pa.table({"from": ["a"]}), {"edge": "Nope"}, ValueViolation, "unknown edge type 'Nope'"),
         (pa.table({"from": ["a"]}), {"edge": "Knows"}, ValueViolation, "requires field 'to'"),
         (pa.table({"name": ["a"], "zzz": [1]}), {"type": "Person"}, ValueViolation, "W017: unknown input field 'zzz'"),
+        (pa.table({"name": ["a"], "zzz": [1]}), {"type": "Person"}, ValueViolation, "name those to read in columns="),
         (pa.table({"_rowid": [1]}), {"type": "Person"}, ValueViolation, "W018: field '_rowid' is reserved"),
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"name": "b"}}, BadRequest, "no column 'b'"),
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"q": "a"}}, ValueViolation, "unknown input field 'q'"),
