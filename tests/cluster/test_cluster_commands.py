@@ -35,8 +35,8 @@ def case(number: int) -> pytest.MarkDecorator:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(tmp_path, tmp_path, monkeypatch)
+def shell(tmp_path: Path, request: pytest.FixtureRequest) -> Shell:
+    return Shell(tmp_path, tmp_path, request)
 
 
 @pytest.fixture(scope="module")

@@ -90,6 +90,8 @@ async def commit_changes(exchange: Exchange) -> Response:
         commit = await known_commit(exchange, name)
     except (CommitNotFound, BranchNotFound):
         raise missing from None
+    except Refusal as denied:
+        raise (missing if denied.status == 403 else denied) from None
     if not (await exchange.permits(Action.READ, commit.manifest_branch or MAIN)).allowed:
         raise missing
     seen = exchange.graph.handle  # from here on without what the sender may not see

@@ -311,7 +311,6 @@ def test_an_ambiguous_text_has_one_reading(text: str, tree: tuple[Any, ...]) -> 
         "$h.alt 5",
         "nearest($h.vec, [1])",
         'bm25($h.name, "x")',
-        "$h.alt = foo ($h.alt = 1)",
         "$h.alt is 5",
         "$h.alt is not 5",
         "$h.alt in (1, 2)",
