@@ -20,6 +20,7 @@ from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import traversal_mode
 from omnigraph.engine.read.match.leaves import frame_leaf
+from omnigraph.engine.read.one_by_one import QUICK_READS
 from omnigraph.engine.read.plan.plans import Planned, planned
 from omnigraph.engine.read.shape.result import Pictured, Result
 from omnigraph.engine.values.predicate import Bindings
@@ -76,7 +77,8 @@ def run_planned(
     """The rows of a read whose plan is known."""
     memory, compiled, found = view.tables.memory, chosen.compiled, chosen.found
     if found.route is not None and (call.cancel is None or not call.cancel.is_set()) and not view.masked:
-        direct = direct_answer(memory, found, values, chosen.limits)
+        with QUICK_READS:
+            direct = direct_answer(memory, found, values, chosen.limits)
         if direct is not None:
             return Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
     bindings = Bindings.of(values, DateTime(now_micros() // 1_000))

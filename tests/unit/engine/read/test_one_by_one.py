@@ -1,0 +1,89 @@
+"""Threads with quick reads go one after the other, and none of them waits for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from omnigraph.engine.read.one_by_one import OneByOne
+
+LONG = 60.0
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as found:
+        yield found
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.001)
+
+
+def enter(turns: OneByOne) -> int:
+    with turns:
+        return threading.get_ident()
+
+
+def test_a_thread_alone_never_waits() -> None:
+    turns = OneByOne(LONG)
+    assert {enter(turns) for _ in range(50)} == {threading.get_ident()}
+    assert not turns._queue
+
+
+def test_one_that_comes_later_waits_until_the_other_is_out(pool: ThreadPoolExecutor) -> None:
+    turns = OneByOne(LONG)
+    with turns:
+        others = [pool.submit(enter, turns) for _ in range(3)]
+        until(lambda: len(turns._queue) == 3)
+        assert not any(other.done() for other in others)
+    assert all(other.result(30) for other in others)  # each hands over to the next
+    assert not turns._queue
+
+
+def test_one_that_is_held_up_is_not_waited_for(pool: ThreadPoolExecutor) -> None:
+    turns, release, inside = OneByOne(0.01), threading.Event(), threading.Event()
+
+    def held_up() -> None:
+        with turns:
+            inside.set()
+            assert release.wait(30)
+
+    stuck: Future[None] = pool.submit(held_up)
+    assert inside.wait(30)
+    assert enter(turns) == threading.get_ident()
+    assert not stuck.done()
+    assert not turns._queue
+    release.set()
+    stuck.result(30)
+    assert enter(turns) == threading.get_ident()
+
+
+def test_threads_that_go_on_get_their_share(pool: ThreadPoolExecutor) -> None:
+    turns, stop = OneByOne(0.002), threading.Event()
+    counts = [0] * 4
+
+    def work(place: int) -> None:
+        while not stop.is_set():
+            with turns:
+                counts[place] += 1
+
+    workers = [pool.submit(work, place) for place in range(4)]
+    until(lambda: min(counts) > 100)
+    stop.set()
+    for worker in workers:
+        worker.result(30)
+
+
+def test_an_error_inside_leaves_the_turn_free(pool: ThreadPoolExecutor) -> None:
+    turns = OneByOne(LONG)
+    with pytest.raises(ValueError, match="inside"), turns:
+        raise ValueError("inside")
+    assert pool.submit(enter, turns).result(30)
