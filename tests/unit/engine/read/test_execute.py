@@ -113,9 +113,9 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
         patch(f"{read}.frames.frame._FEW_ROWS", few),
         patch(f"{read}.shape.tally._FEWEST_ROWS", few),
         patch(f"{read}.shape.tally._MOST_COUNTERS", 1 << 16),
-        patch(f"{read}.topology.adjacency._MANY_TESTS", max(few, 1)),
-        patch(f"{read}.topology.adjacency._TESTS_PER_BLOCK", 0),
-        patch(f"{read}.topology.adjacency._MARKS", 32),
+        patch(f"{read}.topology.membership._MANY_TESTS", max(few, 1)),
+        patch(f"{read}.topology.membership._ENTRIES", 3),
+        patch(f"{read}.topology.membership._TESTS", 5),
     ):
         return graph.query(text)
 

@@ -25,6 +25,7 @@ from omnigraph.engine.read.match.reach import Neighbours, reach, returning
 from omnigraph.engine.read.match.scan import matching_nodes, names_one
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import edges_around
+from omnigraph.engine.read.topology.membership import are_neighbours
 from omnigraph.engine.read.topology.store import ready_topology, topology
 from omnigraph.engine.read.topology.topology import Ends
 from omnigraph.errors import BadRequest
@@ -87,10 +88,11 @@ def _named_target(run: Run, frame: Frame, op: Expand) -> Frame | None:
     return expand_test(run, wider, ExpandTest(op.link))
 
 
-def ranges(growth: Rows) -> Iterator[tuple[int, int]]:
+def ranges(growth: Rows, piece: int | None = None) -> Iterator[tuple[int, int]]:
     """Ranges of rows that grow to about as many rows each."""
+    piece = piece or _PIECE
     grown = np.cumsum(growth)
-    cuts = np.searchsorted(grown, np.arange(_PIECE, int(grown[-1]), _PIECE))
+    cuts = np.searchsorted(grown, np.arange(piece, int(grown[-1]), piece))
     bounds = np.unique(np.concatenate([[0], cuts, [len(growth)]])).tolist()
     return pairwise(bounds)
 
@@ -172,7 +174,7 @@ def expand_test(run: Run, frame: Frame, op: ExpandTest) -> Frame:
         return frame.where(are_linked(run, frame, link))
     lists = linked_lists(run, link, starts, backward=backward)
     if link.edge_var is None:
-        return frame.where(lists.connects(near, far))
+        return frame.where(are_neighbours(lists, near, far))
     owner, edges = lists.edges_between(near, far)
     wider = frame.take(owner).bind(link.edge_var, f"edge:{link.edge}", edges)
     if op.edge_predicates:
@@ -188,7 +190,7 @@ def are_linked(run: Run, frame: Frame, link: Link) -> Mask:
     # From the end with fewer nodes, or the one that rows are sorted by already.
     if len(others) < len(starts) and not (ascends and len(near) > _SORTED_ROWS):
         near, far, backward, starts = far, near, True, others
-    return linked_lists(run, link, starts, backward=backward).connects(near, far)
+    return are_neighbours(linked_lists(run, link, starts, backward=backward), near, far)
 
 
 def _node(run: Run, link: Link, end: str, frame: Frame) -> int:
@@ -205,7 +207,7 @@ def _linked(run: Run, link: Link, tail: int, head: int) -> bool:
         return found is not None
     # One hop more around the loop of the head.
     ends = np.array([head])
-    return found.distance + 1 == link.min_hops and bool(graphs[0].around(ends).connects(ends, ends)[0])
+    return found.distance + 1 == link.min_hops and bool(are_neighbours(graphs[0].around(ends), ends, ends)[0])
 
 
 def _on_cycle(run: Run, link: Link, rows: Rows) -> Mask:

@@ -12,14 +12,17 @@ import numpy as np
 
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import AntiJoin, Expand, ExpandTest, MatchOp
-from omnigraph.engine.read.columns.arrays import Mask, Rows
-from omnigraph.engine.read.columns.pieces import in_order
+from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.pieces import in_order, pieces
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import are_linked, linked_lists, ranges
 from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.membership import connected, grouped, enough_tests
 
+# Sorting a row takes as long as so many tests.
+_WORTH_SORTING = 16
 _End: TypeAlias = tuple[str, Adjacency]  # a variable and the lists around its nodes
 
 
@@ -43,38 +46,51 @@ def _is_plain(link: Link) -> bool:
 def expand_closing(run: Run, frame: Frame, hop: Expand, test: ExpandTest, live: frozenset[str]) -> tuple[int, Frame]:
     """One row per neighbour of the source that is linked to the other node as well; and how many there are."""
     other = test.link.other(hop.target)
-    near, far = frame.rows(hop.source), frame.rows(other)
-    lists = linked_lists(run, hop.link, distinct_rows(near), backward=hop.source == hop.link.head)
-    others = linked_lists(run, test.link, distinct_rows(far), backward=other == test.link.head)
-    degrees = lists.degrees(near)
-    fewer = degrees <= others.degrees(far)
-    found = [
-        *_pieces(run, frame.take(np.flatnonzero(fewer)), hop, live, ((hop.source, lists), (other, others))),
-        *_pieces(run, frame.take(np.flatnonzero(~fewer)), hop, live, ((other, others), (hop.source, lists))),
-    ]
-    return int(degrees.sum() if frame.times is None else np.dot(degrees, frame.times)), concatenate(found)
+    near, far = distinct_rows(frame.rows(hop.source)), distinct_rows(frame.rows(other))
+    lists = linked_lists(run, hop.link, near, backward=hop.source == hop.link.head)
+    others = linked_lists(run, test.link, far, backward=other == test.link.head)
+    found: list[Frame] = []
+    hop_rows = 0
+    for low, high in pieces(frame.length):
+        part = frame.between(low, high)
+        degrees, other_degrees = lists.degrees(part.rows(hop.source)), others.degrees(part.rows(other))
+        hop_rows += int(degrees.sum() if part.times is None else np.dot(degrees, part.times))
+        # Rows that come in the order of the other node are sorted anew only where that spares enough tests.
+        fewer = degrees <= other_degrees + (_WORTH_SORTING if _ascend(part.rows(other)) else 0)
+        ends: tuple[_End, _End] = ((hop.source, lists), (other, others))
+        _go_through(run, part.where(fewer), hop, live, ends, found)
+        _go_through(run, part.where(~fewer), hop, live, ends[::-1], found)
+    return hop_rows, concatenate(found)
 
 
-def _pieces(run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End]) -> list[Frame]:
+def _go_through(
+    run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End], found: list[Frame]
+) -> None:
     """Go through the lists of one end, and ask those of the other."""
     (start, lists), (end, others) = ends
-    rows = frame.rows(end)
-    if bool((rows[1:] < rows[:-1]).any()):
-        frame = frame.take(in_order(rows))  # many questions about one node are answered together
-    growth = lists.degrees(frame.rows(start))
+    if not _ascend(frame.rows(end)):
+        frame = frame.take(in_order(frame.rows(end)))  # many questions about one node are answered together
+    begin, stop = lists.bounds(frame.rows(start))
+    growth = stop - begin
     kept = frame.only(live)
     if not int(growth.sum()):
-        return [_extended(kept, hop, np.empty(0, np.int64), np.empty(0, np.int64), live)]
-    found: list[Frame] = []
-    total = 0
-    for low, high in ranges(growth):
+        found.append(_extended(kept, hop, np.empty(0, np.int64), np.empty(0, np.int64), live))
+        return
+    nodes, place = grouped(frame.rows(end))
+    total = sum(each.length for each in found)
+    for low, high in ranges(growth, enough_tests(others, nodes)):
         run.budget.check()
-        owner, nodes = lists.step(frame.rows(start)[low:high])
-        linked = others.connects(frame.rows(end)[low:high][owner], nodes)
-        found.append(_extended(kept, hop, owner[linked] + low, nodes[linked], live))
+        owner, entry = spread(begin[low:high], stop[low:high])
+        targets = lists.neighbours_at(entry)
+        first, last = int(place[low]), int(place[high - 1])
+        linked = connected(others, nodes[first : last + 1], place[low:high][owner] - first, targets)
+        found.append(_extended(kept, hop, owner[linked] + low, targets[linked].astype(np.int64), live))
         total += found[-1].length
         run.budget.admit(total, row_bytes=8 * (len(kept.bound) + 1))
-    return found
+
+
+def _ascend(rows: Rows) -> bool:
+    return bool((rows[1:] >= rows[:-1]).all())
 
 
 def _extended(frame: Frame, hop: Expand, owner: Rows, nodes: Rows, live: frozenset[str]) -> Frame:

@@ -19,12 +19,8 @@ _DIRECT_SLOTS = 1 << 20
 # Larger arrays that come and go with every query are cleared page by page by the system each time: a query that reaches
 # 270,000 entries from 1,000 nodes took a quarter longer for it.
 _BLOCK = 1 << 15
-# From _MANY_TESTS on, neighbours are marked in a table of about _MARKS slots, _TESTS_PER_BLOCK or more tests a time.
-_MANY_TESTS = 1 << 16
 # For fewer rows it is not worth checking whether they are all rows.
 _MANY_ROWS = 1 << 10
-_MARKS = 1 << 22
-_TESTS_PER_BLOCK = 1 << 10
 
 
 class Adjacency:
@@ -149,48 +145,13 @@ class Adjacency:
         """One more than the largest number of an entry."""
         return len(self)
 
-    def connects(self, rows: Rows, targets: Rows) -> Mask:
-        """Whether each of `rows` has the target beside it as a neighbour."""
+    def searched(self, start: Rows, stop: Rows, targets: Rows) -> Mask:
+        """Whether each target is among the entries of the range beside it."""
         if not self.numbered:
-            return np.zeros(len(rows), np.bool_)
-        if len(rows) >= _MANY_TESTS and (marked := self._marked(rows, targets)) is not None:
-            return marked
-        start, stop = self.bounds(rows)
+            return np.zeros(len(targets), np.bool_)
         place = self._search(start, stop, targets, after=False)
         found: Mask = self.neighbours_at(np.minimum(place, self.numbered - 1)) == targets
         return found & (place < stop)
-
-    def _marked(self, rows: Rows, targets: Rows) -> Mask | None:
-        """The same by marking the neighbours of some rows at a time; None where there is too little to ask of each."""
-        width = max(self.last_neighbour, int(targets.max())) + 1
-        if width > _MARKS:  # the numbers of a union of types leave wide gaps
-            return None
-        at_once = _MARKS // width
-        if bool((rows[1:] < rows[:-1]).any()):
-            order = np.argsort(rows, kind="stable")
-            ordered = self._marked(rows[order], targets[order])
-            if ordered is None:
-                return None
-            found = np.empty(len(rows), np.bool_)
-            found[order] = ordered
-            return found
-        first = np.flatnonzero(np.concatenate([[True], rows[1:] != rows[:-1]]))
-        if len(first) // at_once * _TESTS_PER_BLOCK > len(rows):
-            return None
-        start, stop = self.bounds(rows[first])
-        ends = np.append(first[1:], len(rows))
-        slot = np.repeat(np.arange(len(first)) % at_once * width, ends - first)
-        found = np.empty(len(rows), np.bool_)
-        marks = np.zeros(at_once * width, np.bool_)
-        for low in range(0, len(first), at_once):
-            high = min(low + at_once, len(first))
-            owner, entry = spread(start[low:high], stop[low:high])
-            marked = owner * width + self.neighbours_at(entry)
-            marks[marked] = True
-            tests = slice(first[low], ends[high - 1])
-            found[tests] = marks[slot[tests] + targets[tests]]
-            marks[marked] = False
-        return found
 
     def places(self, rows: Rows, targets: Rows) -> Rows:
         """The first entry from each of `rows` to the target beside it, which is one of its neighbours."""
@@ -208,6 +169,8 @@ class Adjacency:
         slots = len(self.offsets) - 1
         if isinstance(self.keys, int):
             slot = rows - self.keys
+            if len(slot) and 0 <= int(slot.min()) and int(slot.max()) < slots:
+                return self.offsets[slot], self.offsets[1:][slot]
             known = (slot >= 0) & (slot < slots)
         else:
             slot = np.searchsorted(self.keys, rows)

@@ -13,6 +13,7 @@ from omnigraph.engine.read.columns.arrays import spread
 from omnigraph.engine.read.topology import adjacency as adjacency_module
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.engine.read.topology.against import Against
+from omnigraph.engine.read.topology.membership import are_neighbours
 from omnigraph.engine.read.topology.sorting import sort_entries
 
 Triple = tuple[int, int, int]
@@ -74,17 +75,6 @@ def test_edges_that_are_looked_up_along_the_edges_are_those_that_were_stored(fou
     assert not Against.suits(lists_of([(1, 2, 0), (1, 2, 1)]))
 
 
-def test_many_tests_of_numbers_with_wide_gaps_mark_nothing() -> None:
-    far_away = 7 << 40  # where the second type of a union begins
-    lists = lists_of([(0, far_away, 0), (1, 5, 1)])
-    count = adjacency_module._MANY_TESTS
-    near, far = np.zeros(count, np.int64), np.full(count, far_away)
-    far[0] = 5
-    found = lists.connects(near, far)
-    assert not found[0]
-    assert found[1:].all()
-
-
 @given(triples(), st.lists(st.tuples(ROWS, ROWS), max_size=8))
 def test_connection_tests_and_connecting_edges_agree_with_the_entries(
     found: list[Triple], questions: list[tuple[int, int]]
@@ -92,7 +82,7 @@ def test_connection_tests_and_connecting_edges_agree_with_the_entries(
     lists = lists_of(found)
     near, far = (np.array([pair[side] for pair in questions], np.int64) for side in (0, 1))
     joined = [sorted(edge for source, target, edge in found if (source, target) == pair) for pair in questions]
-    assert lists.connects(near, far).tolist() == [bool(edges) for edges in joined]
+    assert are_neighbours(lists, near, far).tolist() == [bool(edges) for edges in joined]
     at, edges = lists.edges_between(near, far)
     assert list(zip(at.tolist(), edges.tolist(), strict=True)) == [
         (place, edge) for place, group in enumerate(joined) for edge in group
