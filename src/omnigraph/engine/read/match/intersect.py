@@ -6,6 +6,7 @@ many neighbours have most.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from omnigraph.engine.read.frames.frame import Frame, concatenate
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import are_linked, linked_lists, ranges
 from omnigraph.engine.read.topology.adjacency import Adjacency
-from omnigraph.engine.read.topology.membership import connected, grouped, enough_tests
+from omnigraph.engine.read.topology.membership import connected, enough_tests, grouped
 
 # Sorting a row takes as long as so many tests.
 _WORTH_SORTING = 16
@@ -49,23 +50,24 @@ def expand_closing(run: Run, frame: Frame, hop: Expand, test: ExpandTest, live: 
     near, far = distinct_rows(frame.rows(hop.source)), distinct_rows(frame.rows(other))
     lists = linked_lists(run, hop.link, near, backward=hop.source == hop.link.head)
     others = linked_lists(run, test.link, far, backward=other == test.link.head)
+    ends: tuple[_End, _End] = ((hop.source, lists), (other, others))
     found: list[Frame] = []
-    hop_rows = 0
+    hop_rows = total = 0
     for low, high in pieces(frame.length):
         part = frame.between(low, high)
         degrees, other_degrees = lists.degrees(part.rows(hop.source)), others.degrees(part.rows(other))
         hop_rows += int(degrees.sum() if part.times is None else np.dot(degrees, part.times))
         # Rows that come in the order of the other node are sorted anew only where that spares enough tests.
         fewer = degrees <= other_degrees + (_WORTH_SORTING if _ascend(part.rows(other)) else 0)
-        ends: tuple[_End, _End] = ((hop.source, lists), (other, others))
-        _go_through(run, part.where(fewer), hop, live, ends, found)
-        _go_through(run, part.where(~fewer), hop, live, ends[::-1], found)
+        for some, way in ((fewer, ends), (~fewer, ends[::-1])):
+            for each in _linked(run, part.where(some), hop, live, way):
+                found.append(each)
+                total += each.length
+                run.budget.admit(total, row_bytes=8 * (len(each.bound) + 1))
     return hop_rows, concatenate(found)
 
 
-def _go_through(
-    run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End], found: list[Frame]
-) -> None:
+def _linked(run: Run, frame: Frame, hop: Expand, live: frozenset[str], ends: tuple[_End, _End]) -> Iterator[Frame]:
     """Go through the lists of one end, and ask those of the other."""
     (start, lists), (end, others) = ends
     if not _ascend(frame.rows(end)):
@@ -74,19 +76,16 @@ def _go_through(
     growth = stop - begin
     kept = frame.only(live)
     if not int(growth.sum()):
-        found.append(_extended(kept, hop, np.empty(0, np.int64), np.empty(0, np.int64), live))
+        yield _extended(kept, hop, np.empty(0, np.int64), np.empty(0, np.int64), live)
         return
     nodes, place = grouped(frame.rows(end))
-    total = sum(each.length for each in found)
     for low, high in ranges(growth, enough_tests(others, nodes)):
         run.budget.check()
         owner, entry = spread(begin[low:high], stop[low:high])
         targets = lists.neighbours_at(entry)
         first, last = int(place[low]), int(place[high - 1])
         linked = connected(others, nodes[first : last + 1], place[low:high][owner] - first, targets)
-        found.append(_extended(kept, hop, owner[linked] + low, targets[linked].astype(np.int64), live))
-        total += found[-1].length
-        run.budget.admit(total, row_bytes=8 * (len(kept.bound) + 1))
+        yield _extended(kept, hop, owner[linked] + low, targets[linked].astype(np.int64), live)
 
 
 def _ascend(rows: Rows) -> bool:

@@ -169,7 +169,7 @@ class Adjacency:
         slots = len(self.offsets) - 1
         if isinstance(self.keys, int):
             slot = rows - self.keys
-            if len(slot) and 0 <= int(slot.min()) and int(slot.max()) < slots:
+            if len(slot) and int(slot.min()) >= 0 and int(slot.max()) < slots:
                 return self.offsets[slot], self.offsets[1:][slot]
             known = (slot >= 0) & (slot < slots)
         else:

@@ -82,7 +82,7 @@ def _blocks(degrees: Rows) -> Iterator[tuple[int, int]]:
 
 
 class _Table:
-    """The entries of some lists by node and neighbour: a slot has the number of one, from 1 on; negative: of several."""
+    """The entries of some lists by node and neighbour; a slot has the number of one, negative where it has several."""
 
     def __init__(self, lists: Adjacency, start: Rows, stop: Rows) -> None:
         self._owner, entry = spread(start, stop)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.engine.read.topology import membership
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
-from omnigraph.engine.read.topology.membership import are_neighbours, connected, grouped, enough_tests
+from omnigraph.engine.read.topology.membership import are_neighbours, connected, enough_tests, grouped
 from omnigraph.engine.read.topology.overlay import Overlay
 
 ROWS = st.integers(0, 40) | st.sampled_from([3 << 40, (3 << 40) + 1, (1 << 32) + 5])
