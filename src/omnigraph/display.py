@@ -46,6 +46,19 @@ class Displayed:
         return f"<table><caption>{type(self).__name__}</caption><tbody>{rows}</tbody></table>"
 
 
+class DisplayedOptions(Displayed):
+    """For options: at a prompt what differs from the defaults, None included; in a notebook all that have a value."""
+
+    __slots__ = ()
+
+    def _displayed(self) -> Sequence[tuple[str, Any]]:
+        return [(name, value) for name, value, _ in _members(self)]
+
+    def __repr__(self) -> str:
+        parts = (f"{name}={value!r}" for name, value, usual in _members(self) if value != usual)
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
 class DisplayedText(Displayed):
     """For what is best shown as its text, such as a plan."""
 
@@ -126,13 +139,16 @@ def _has_fields(value: object) -> bool:
 
 def _set(value: Any) -> list[tuple[str, Any]]:
     """The fields that say something: not their defaults, not None, not empty."""
-    found = []
-    for each in fields(value):
-        held = getattr(value, each.name)
-        usual = each.default if each.default is not MISSING else None
-        if each.repr and held != usual and not _says_nothing(held):
-            found.append((each.name, held))
-    return found
+    return [(name, held) for name, held, usual in _members(value) if held != usual and not _says_nothing(held)]
+
+
+def _members(value: Any) -> list[tuple[str, Any, Any]]:
+    """The fields that may be shown, each with its value and its default."""
+    return [
+        (each.name, getattr(value, each.name), None if each.default is MISSING else each.default)
+        for each in fields(value)
+        if each.repr
+    ]
 
 
 def _says_nothing(value: Any) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.display import Displayed
+from omnigraph.display import DisplayedOptions
 from omnigraph.memory.sizes import parse_bytes
 
 Writers = Literal["multi_process", "single_process"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Displayed):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Settings(DisplayedOptions):
     """How much memory a graph may keep, how long writers wait, how often they try again, and when they tidy up."""
 
     # Bytes, or text such as "2GiB". None: OMNIGRAPH_MEMORY, else half of what the process may use.

@@ -59,6 +59,15 @@ def test_what_is_not_set_is_not_shown(shown: dict[str, Any]) -> None:
     assert "entities" in shown["graph"]._repr_html_()
 
 
+def test_options_show_what_differs_from_the_defaults(shown: dict[str, Any]) -> None:
+    assert repr(shown["settings"]) == "Settings()"
+    assert repr(og.Settings(memory="2GiB", sync=False)) == "Settings(memory='2GiB', sync=False)"
+    assert repr(og.Limits(seconds=5, rows=None)) == "Limits(seconds=5, rows=None)"  # None lifts a ceiling
+    html = shown["settings"]._repr_html_()
+    assert ">lease_ttl_ms</th>" in html
+    assert "None" not in html
+
+
 def test_what_happened_is_a_table(shown: dict[str, Any]) -> None:
     head = shown["commit"].graph_commit_id
     for name, words in {

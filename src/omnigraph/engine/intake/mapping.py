@@ -22,6 +22,7 @@ from omnigraph.engine.intake.mapping_sources import (
     require_known,
     source_of,
 )
+from omnigraph.engine.intake.mapping_text import flag, parse_yaml
 from omnigraph.errors import BadRequest, NotFound
 
 _MEMBERS = {"sources", "nodes", "edges"}
@@ -140,7 +141,7 @@ def read_mapping(path: Path) -> tuple[Any, Path]:
     import yaml  # type: ignore[import-untyped,unused-ignore]
 
     try:
-        return yaml.safe_load(text), path.parent
+        return parse_yaml(text), path.parent
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
@@ -170,7 +171,7 @@ def _frame(kind: str, name: str, entry: Any) -> FrameShape:
     if entry.get("missing", "refuse") not in ("refuse", "skip"):
         raise BadRequest(f"mapping of '{name}': missing is refuse or skip, and not {entry['missing']!r}")
     return replace(
-        shape, edge=name, optional=bool(entry.get("optional", False)), missing=entry.get("missing", "refuse")
+        shape, edge=name, optional=flag(f"mapping of '{name}'", entry, "optional"), missing=entry.get("missing", "refuse")
     )
 
 

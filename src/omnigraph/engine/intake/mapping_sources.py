@@ -16,6 +16,7 @@ from omnigraph.engine.intake.columns.date_formats import check_format
 from omnigraph.engine.intake.frames import arrow_table
 from omnigraph.engine.intake.inputs.files import InputFile, is_remote, list_files
 from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
+from omnigraph.engine.intake.mapping_text import flag
 from omnigraph.errors import BadRequest, NotFound
 
 _CELL_MEMBERS = {"nulls", "trim", "thousands", "decimal", "whole", "text", "dates", "true_words", "false_words"}
@@ -107,9 +108,10 @@ def _beside(home: Path, path: str) -> str:
 
 def _form(name: str, given: Mapping[str, Any], found: str) -> Form:
     what, names, skipped = f"source '{name}'", given.get("names"), given.get("skip_rows", 0)
-    if given.get("header", True) is False and names is None:
+    header = flag(what, given, "header", default=names is None)
+    if not header and names is None:
         raise BadRequest(f"{what} has no header, so it needs the names of its columns: names: [a, b, …]")
-    if given.get("header") is True:
+    if header:
         names = None
     if found != "csv":
         for pair in (("names", "delimiter"), ("encoding", "skip_rows")):
@@ -152,7 +154,7 @@ def _cells(what: str, given: Mapping[str, Any]) -> Cells:
     return Cells(
         nulls=() if by_column else _words(what, "nulls", nulls),
         column_nulls={str(k): _words(what, "nulls", v) for k, v in nulls.items()} if isinstance(nulls, Mapping) else {},
-        trim=bool(given.get("trim", False)),
+        trim=flag(what, given, "trim"),
         thousands=_text(what, given, "thousands"),
         decimal=_text(what, given, "decimal"),
         whole=frozenset(_words(what, "whole", given.get("whole"))),
@@ -167,10 +169,16 @@ def _words(what: str, member: str, given: Any) -> tuple[str, ...]:
     if given is None:
         return ()
     values = given if isinstance(given, list) else [given]
-    if not all(isinstance(value, str | int | float | bool) for value in values):
+    if not all(isinstance(value, str | int | float | bool | None) for value in values):
         raise BadRequest(f"{what}: {member} is a list of words")
-    # YAML reads an unquoted yes as a boolean.
-    return tuple(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+    return tuple(map(_word, values))
+
+
+def _word(value: str | float | bool | None) -> str:
+    """What was written, where YAML has read it as something else."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def require_known(what: str, given: Mapping[str, Any], members: set[str]) -> None:

@@ -7,6 +7,7 @@ so that the ordinary rules refuse it by row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -38,20 +39,23 @@ def decode_table_file(
     line_shift: int = 0,
     intake: Intake = PLAIN,
     table: pa.Table | None = None,
+    most: int | None = None,
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
     A row of a CSV file has the number of the line that it begins on, moved by `line_shift`.
-    `file` is the name that messages show; `table` is its content, where that is in memory.
+    `file` is the name that messages show; `table` is its content, where that is in memory. With `most`, at most so
+    many rows of the first piece are decoded.
     """
     readers = [ShapeReader.of(catalog, shape) for shape in (frame, *frame.also)]
     text = not frame.form.cells.are_plain or (table is None and frame.form.of(path) == "csv")
-    for raw, lines in raw_pieces(path, readers, frame.form, groups, table):
-        batch = _cleaned(raw, frame.form)
+    pieces = raw_pieces(path, readers, frame.form, groups, table)
+    for raw, lines in pieces if most is None else islice(pieces, 1):
+        batch = _cleaned(raw if most is None else raw.slice(0, most), frame.form)
         if lines is None:
             lines = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
-        elif line_shift:
-            lines = lines + line_shift
+        else:
+            lines = lines[: batch.num_rows] + line_shift
         parts = [
             part
             for reader in readers

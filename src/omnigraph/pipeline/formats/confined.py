@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import SUFFIXES, format_of
 from omnigraph.engine.intake.mapping_sources import FILE_MEMBERS, require_known
+from omnigraph.engine.intake.mapping_text import parse_yaml
 from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, ResourceLimitExceeded
 
@@ -82,7 +83,7 @@ def mapping_of(text: str) -> dict[str, Any]:
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             raise BadRequest("the mapping has an alias (*name); write what it stands for")
-        found = yaml.safe_load(text)
+        found = parse_yaml(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"

@@ -107,7 +107,7 @@ def test_an_export_becomes_a_graph_again(desk: Desk) -> None:
 def test_a_pipeline_is_listed_run_and_remembered(cluster: Desk) -> None:
     listed = cluster.run("pipeline", "list")
     assert listed.stdout == "nightly: merge people.yaml → people via in/{run} into main\n"
-    assert cluster.run("pipeline", "validate").stdout == "1 pipelines are fine: nightly\n"
+    assert cluster.run("pipeline", "validate").stdout == "1 pipeline is fine: nightly\n"
     assert cluster.run("pipeline", "run", "nightly", "--dry-run", "--json").json["status"] == "dry_run"
     done = cluster.run("pipeline", "run", "nightly", "--as", "cron", "--json")
     assert (done.code, done.json["status"], done.json["actor_id"]) == (0, "merged", "cron")
@@ -137,4 +137,49 @@ def test_a_preview_shows_cells_that_json_has_no_form_for(desk: Desk) -> None:
     assert desk.run("init", "--schema", "made/schema.pg", "n").code == 0
     done = desk.run("load", "n", "--mapping", "made/mapping.yaml", "--mode", "append", "--dry-run")
     assert done.code == 0
-    assert '"arrived":"2024-01-01T05:00:00"' in done.stdout
+    assert '"arrived":"2024-01-01T05:00:00.000Z"' in done.stdout
+
+
+def test_a_preview_shows_what_the_rows_become(desk: Desk) -> None:
+    """Values instead of cells, every type that a source fills, and no row that is left out."""
+    desk.write(
+        "s.pg",
+        """
+node City { @key(state, name) name: String  state: String }
+node Person { login: String @key  age: I32?  born: Date?  source: String  active: Bool? }
+edge LivesIn: Person -> City
+""",
+    )
+    desk.write("p.csv", "Login,Age,Born,On,City,State\nANN,NA,03/04/1990,yes,Rome,IT\nbob,\"1,041\",null,no,,\nCAT,7,,,Bern,CH\n")
+    desk.write(
+        "m.yaml",
+        """
+sources: {p: {path: p.csv, nulls: [NA, null, ""], thousands: ",", dates: {Born: "%d/%m/%Y"}, true_words: [yes], false_words: [no]}}
+nodes:
+  City: {from: p, where: $row.city is not null, columns: {name: City, state: State}}
+  Person:
+    from: p
+    where: $row.login != "CAT"
+    columns: {login: {expr: "lower($row.login)"}, age: Age, born: Born, active: On, source: {value: hr}}
+edges:
+  LivesIn: {from: p, src: {expr: "lower($row.login)"}, dst: [State, City], optional: true, where: $row.login != "CAT"}
+""",
+    )
+    assert desk.run("init", "--schema", "s.pg", "n").code == 0
+    run = ("load", "n", "--mapping", "m.yaml", "--mode", "append")
+    done = desk.run(*run, "--dry-run")
+    assert done.stdout.splitlines()[1:] == [
+        "City from p.csv:",
+        '  {"state":"IT","name":"Rome"}',
+        '  {"state":"CH","name":"Bern"}',
+        "Person from p.csv:",
+        '  {"login":"ann","active":true,"age":null,"born":"1990-04-03","source":"hr"}',
+        '  {"login":"bob","active":false,"age":1041,"born":null,"source":"hr"}',
+        "LivesIn from p.csv:",
+        '  {"src":"ann","dst":"[\\"Rome\\",\\"IT\\"]"}',
+    ]
+    assert desk.run(*run).code == 0
+    desk.write("ages.csv", "login,age\nbob,42\n")
+    desk.write("ages.yaml", "sources: {p: {path: ages.csv}}\nnodes: {Person: {from: p}}\n")
+    patched = desk.run("load", "n", "--mapping", "ages.yaml", "--mode", "patch", "--dry-run")
+    assert patched.stdout.splitlines()[1:] == ["Person from ages.csv:", '  {"login":"bob","age":42}']

@@ -18,9 +18,19 @@ from omnigraph.cli.terminal.commits import note_commit
 from omnigraph.cli.terminal.progress import CountedLines, progress, stages, wanted
 from omnigraph.cli.verbs.data.inspect import datasets_of
 from omnigraph.display import counted
-from omnigraph.errors import AlreadyInitialized, BadRequest, Conflict, KeyConflict, OmnigraphError, ValueViolation
+from omnigraph.errors import (
+    AlreadyInitialized,
+    BadRequest,
+    Conflict,
+    KeyConflict,
+    NotFound,
+    OmnigraphError,
+    PermissionDenied,
+    ValueViolation,
+)
 
 if TYPE_CHECKING:
+    from omnigraph.compiler.catalog.model import Catalog
     from omnigraph.engine.values.load_profile import LoadProfile
     from omnigraph.engine.values.result import LoadResult
 
@@ -64,7 +74,7 @@ def load(call: Call) -> None:
     if call.value("--mode") == "overwrite":
         require_consent(call, target, "load --mode overwrite")
     echo(call, target)
-    base, mapping = call.text("--from"), call.text("--mapping")
+    base = call.text("--from")
     with target.writer() as graph, stages(call) as stage:
         try:
             done = _load(call, graph, stage)
@@ -73,6 +83,7 @@ def load(call: Call) -> None:
                 keeps = "" if in_storage(graph) is None else "; --rejects FILE then keeps the refused ones"
                 error.add_note(f"= help: --on-error skip loads the other rows{keeps}")
             raise
+        shown = list(_preview_text(call, graph)) if done.dry_run and not call.json else []
     if call.json:
         output.document(
             {
@@ -99,8 +110,8 @@ def load(call: Call) -> None:
     entities = counted(done.total_entities, "entity")
     verb = "would load" if done.dry_run else "loaded"
     output.line(f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {entities} across {types}")
-    if done.dry_run and mapping is not None:
-        _print_preview(mapping)
+    for line in shown:
+        output.line(line)
     if done.rejected:
         verb = "would refuse" if done.dry_run else "skipped"
         output.line(f"{verb} {counted(sum(done.rejected.values()), 'bad record')}: {_by_code(done.rejected)}")
@@ -223,13 +234,41 @@ def _export_watched(call: Call, graph: AnyGraph, place: str | None) -> int:
         return graph.export(cast("BinaryIO", CountedLines(file, advance)), types, branch=branch)
 
 
-def _print_preview(mapping: str) -> None:
+def _preview_text(call: Call, graph: AnyGraph) -> Iterator[str]:
+    """The first rows that a mapping would load, by type and input."""
+    from omnigraph.engine.values.result import parse_mode
     from omnigraph.pipeline.formats.preview import preview
 
-    for each in preview(mapping):
-        output.line(f"{each.type_name} from {each.source}:")
-        for row in each.rows:
-            output.line(f"  {output.compact(row)}")
+    mapping = call.text("--mapping")
+    if mapping is None:
+        return
+    try:
+        catalog = _catalog(call, graph)
+    except PermissionDenied:  # a server may let someone load who may not see the schema
+        return
+    for each in preview(mapping, catalog, parse_mode(call.value("--mode"))):
+        yield f"{each.type_name} from {each.source}:"
+        yield from (f"  {output.compact(row)}" for row in each.rows)
+
+
+def _catalog(call: Call, graph: AnyGraph) -> Catalog:
+    """The types of the branch that is loaded, or of the one that it would be made from."""
+    base = call.text("--from")
+    try:
+        return _catalog_of(graph, call.value("--branch"))
+    except NotFound:
+        if base is None:
+            raise
+        return _catalog_of(graph, base)
+
+
+def _catalog_of(graph: AnyGraph, branch: str) -> Catalog:
+    from omnigraph.compiler.catalog import compile_schema
+
+    stored = in_storage(graph)
+    if stored is not None:
+        return stored.branch(branch).schema.catalog
+    return compile_schema(graph.branch(branch).schema.source)
 
 
 def refuse_cluster_layout(uri: str) -> None:

@@ -102,7 +102,7 @@ def prune_backups(call: Call) -> None:
     if call.json:
         output.document({"removed": list(done.removed), "freed_bytes": done.freed_bytes})
     else:
-        output.line(f"removed {len(done.removed)} backups, freed {size_text(done.freed_bytes)}")
+        output.line(f"removed {counted(len(done.removed), 'backup')}, freed {size_text(done.freed_bytes)}")
 
 
 def restore_graph(call: Call) -> None:

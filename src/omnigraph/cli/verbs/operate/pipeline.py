@@ -39,7 +39,8 @@ def validate(call: Call) -> None:
     if call.json:
         output.document({"ok": True, "pipelines": sorted(found)})
     else:
-        output.line(f"{len(found)} pipelines are fine: {', '.join(found) or 'none'}")
+        verb = "is" if len(found) == 1 else "are"
+        output.line(f"{counted(len(found), 'pipeline')} {verb} fine: {', '.join(found) or 'none'}")
 
 
 def run(call: Call) -> int:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.display import Displayed
+from omnigraph.display import DisplayedOptions
 from omnigraph.errors import BadRequest, QueryCancelled, ResourceLimitExceeded
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.working import Reservation
@@ -27,8 +27,8 @@ _PACE: ContextVar[Pace | None] = ContextVar("omnigraph_pace", default=None)
 _UNCOUNTED = 1 << 20  # what every query may take without drawing on the memory of the process
 
 
-@dataclass(frozen=True, slots=True)
-class Limits(Displayed):
+@dataclass(frozen=True, slots=True, repr=False)
+class Limits(DisplayedOptions):
     """Ceilings of one query; None means no ceiling. `result_rows` counts rows of the answer, `hops` those of `{m,}`.
 
     `bytes` is what one intermediate result may take; "auto" is half of the graph's memory, from 256 MiB to 8 GiB.
