@@ -230,3 +230,12 @@ def test_a_sheet_without_a_name_of_its_own_is_called_like_its_file(tmp_path: Pat
     book.active.title = "Sheet1"
     book.save(tmp_path / "airports.xlsx")
     assert "node Airport {" in og.infer(tmp_path / "airports.xlsx").schema
+
+
+def test_a_key_that_is_called_after_another_input_refers_to_it(tmp_path: Path) -> None:
+    persons = "person_id,name\n" + "".join(f"{at},P{at}\n" for at in range(1, 31))
+    passports = "person_id,country\n" + "".join(f"{at},IT\n" for at in range(2, 31, 2))
+    found = og.infer(*written(tmp_path, persons=persons, passports=passports))
+    assert "  person_id → edge PassportPerson to Person: all of person_id are keys of Person" in found.report
+    assert loaded(found, tmp_path) == ({"Person": 30, "Passport": 15}, {"PassportPerson": 15})
+    assert "  country: String, 1 value (IT)" in found.evidence

@@ -232,10 +232,10 @@ def _references(mine: Found, targets: Sequence[InputTable], found: dict[InputTab
     table = mine.table
     result = {reference.columns[0]: reference for reference in _declared_references(table, targets, found)}
     for column in table.kinds:
-        if column in result or (column,) == mine.key:
+        if column in result:
             continue
         fitting = []
-        for target in targets:
+        for target in _owners(column, table, targets) if (column,) == mine.key else targets:
             (key,) = found[target].key
             reference = _plausible(table, column, target, key)
             if reference is not None:
@@ -244,6 +244,14 @@ def _references(mine: Found, targets: Sequence[InputTable], found: dict[InputTab
         if fitting:
             result[column] = max(fitting, key=lambda each: _preference(column, each, found[each.target].key[0]))
     return {column: result[column] for column in table.kinds if column in result}
+
+
+def _owners(key: str, table: InputTable, targets: Sequence[InputTable]) -> list[InputTable]:
+    """The inputs that a key is called after, where that is not its own: each passport belongs to its `person_id`."""
+    about = base_of(key)
+    if about in (table.type.lower(), spelled(table.name)):
+        return []
+    return [target for target in targets if about in (target.type.lower(), spelled(target.name))]
 
 
 def _preference(column: str, reference: Reference, key: str) -> tuple[bool, bool, float, int]:

@@ -65,10 +65,11 @@ def evidence(found: Sequence[Found], edge_of: Mapping[tuple[str, str], str]) -> 
         lines.append(f"{table.shown}: {counted(table.rows, 'row', grouped=True)}")
         for column, kind in table.kinds.items():
             values = table.columns[column]
-            distinct = "?" if kind.list or kind.dim is not None else f"{_distinct(values):,}"
+            distinct = None if kind.list or kind.dim is not None else _distinct(values)
+            values_told = "? values" if distinct is None else counted(distinct, "value", grouped=True)
             gaps = f", {values.null_count:,} missing" if values.null_count else ""
             role = _role(each, column, edge_of)
-            lines.append(f"  {column}: {kind}, {distinct} values{gaps}{_shown(values, distinct)}{role}")
+            lines.append(f"  {column}: {kind}, {values_told}{gaps}{_shown(values, distinct)}{role}")
         lines += [f"  considered: {sentence}" for sentence in each.considered]
     return tuple(lines)
 
@@ -80,14 +81,15 @@ def _distinct(values: object) -> int:
         return 0
 
 
-def _shown(values: object, distinct: str) -> str:
-    if distinct == "?":
+def _shown(values: object, distinct: int | None) -> str:
+    if distinct is None:
         return ""
     try:
         some = pc.unique(values).drop_null().slice(0, _EXAMPLES).to_pylist()
     except Exception:  # nor does it compare them
         return ""
-    return f" ({', '.join(_cut(str(value)) for value in some)}, …)" if some else ""
+    more = ", …" if distinct > len(some) else ""
+    return f" ({', '.join(_cut(str(value)) for value in some)}{more})" if some else ""
 
 
 def _cut(text: str) -> str:
