@@ -171,7 +171,10 @@ def _frame(kind: str, name: str, entry: Any) -> FrameShape:
     if entry.get("missing", "refuse") not in ("refuse", "skip"):
         raise BadRequest(f"mapping of '{name}': missing is refuse or skip, and not {entry['missing']!r}")
     return replace(
-        shape, edge=name, optional=flag(f"mapping of '{name}'", entry, "optional"), missing=entry.get("missing", "refuse")
+        shape,
+        edge=name,
+        optional=flag(f"mapping of '{name}'", entry, "optional"),
+        missing=entry.get("missing", "refuse"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest
 
@@ -26,7 +26,7 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc,unused-ignore]
-        yaml_implicit_resolvers = {
+        yaml_implicit_resolvers: ClassVar[dict[Any, Any]] = {
             first: [(tag, pattern) for tag, pattern in found if tag not in _READ_AS_TEXT]
             for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }

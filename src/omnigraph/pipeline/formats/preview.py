@@ -30,7 +30,7 @@ class Preview:
 
 
 def preview(
-    mapping: Mapping[str, Any] | str | os.PathLike[str], catalog: Catalog, mode: LoadMode = "append", rows: int = 3
+    mapping: Mapping[str, Any] | str | os.PathLike[str], catalog: Catalog, mode: LoadMode = "append", rows: int = 2
 ) -> list[Preview]:
     """What each input becomes, as the load itself reads it; rows that are refused by themselves are not among them."""
     lenient = _lenient(catalog, everything=mode == "patch")

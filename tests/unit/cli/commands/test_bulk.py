@@ -150,7 +150,9 @@ node Person { login: String @key  age: I32?  born: Date?  source: String  active
 edge LivesIn: Person -> City
 """,
     )
-    desk.write("p.csv", "Login,Age,Born,On,City,State\nANN,NA,03/04/1990,yes,Rome,IT\nbob,\"1,041\",null,no,,\nCAT,7,,,Bern,CH\n")
+    desk.write(
+        "p.csv", 'Login,Age,Born,On,City,State\nANN,NA,03/04/1990,yes,Rome,IT\nbob,"1,041",null,no,,\nCAT,7,,,Bern,CH\n'
+    )
     desk.write(
         "m.yaml",
         """
