@@ -14,8 +14,9 @@ from collections import deque
 from threading import Lock, get_ident, local
 from types import TracebackType
 
-_GAP = 0.000_1  # a thread that asks for the next read so soon has not stopped
-_STREAK = 4  # … and one that has done so this often will go on
+_GAP = 0.000_1  # a thread that was out for so long may not have stopped
+_NEXT = 0.000_3  # one that asks for the next read so soon, with others between them …
+_STREAK = 4  # … so often in a row, will go on
 _clock = time.perf_counter
 
 
@@ -37,7 +38,7 @@ class OneByOne:
 
     def __enter__(self) -> None:
         me, now, asker = get_ident(), _clock(), self._asker
-        asker.streak = asker.streak + 1 if now < asker.left + _GAP else 0
+        asker.streak = asker.streak + 1 if now < asker.left + _NEXT else 0
         if self._owner == me:
             if self._queue and now > self._since + self._turn:
                 self._wait(me, after=True)
