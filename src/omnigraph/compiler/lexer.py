@@ -8,6 +8,7 @@ from array import array
 from dataclasses import dataclass
 from itertools import accumulate, compress
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.source import Source, Span
 
 # Kinds are small strings compared by identity-fast equality; END closes every token list.
@@ -38,6 +39,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _SKIPPED = "skipped"
+_PIECE = 16 << 10  # characters; a few milliseconds
 _BY_FIRST = {
     **dict.fromkeys(" \t\r\n", _SKIPPED),
     **dict.fromkeys("abcdefghijklmnopqrstuvwxyz_", LOWER),
@@ -63,24 +65,53 @@ class Tokens:
 
 
 def tokenize(source: Source) -> Tokens:
-    """All tokens; the first character that starts none becomes BAD and ends the list."""
-    texts = _TOKEN.findall(source.text)
-    kinds = list(map(_Kinds().__getitem__, texts))
+    """All tokens; the first character that starts none becomes BAD and ends the list.
+
+    A text is cut in pieces: a list of a million tokens is otherwise made in one call, during which no other thread of
+    the process runs.
+    """
+    text, size = source.text, len(source.text)
+    kinds: list[str] = []
+    texts: list[str] = []
     # Arrays, not lists: ten million tokens of punctuation would otherwise cost half a gigabyte of int objects.
-    ends = array("q", accumulate(map(len, texts)))
-    starts = array("q", (0,))
-    starts.extend(ends[:-1])
-    if BAD in kinds:
-        del kinds[kinds.index(BAD) + 1 :]  # what follows is cut off below
-    kept = [kind is not _SKIPPED for kind in kinds]
-    size = len(source.text)
-    return Tokens(
-        source,
-        [*compress(kinds, kept), END],
-        [*compress(texts, kept), ""],
-        array("q", (*compress(starts, kept), size)),
-        array("q", (*compress(ends, kept), size)),
-    )
+    starts, ends = array("q"), array("q")
+    known, at = _Kinds(), 0
+    while at < size:
+        if at:
+            checkpoint()
+        found = _piece(text, at)
+        new_kinds = list(map(known.__getitem__, found))
+        edges = list(accumulate(map(len, found), initial=at))
+        at = edges[-1]
+        if BAD in new_kinds:
+            del new_kinds[new_kinds.index(BAD) + 1 :]  # what follows is cut off below
+            at = size
+        kept = [kind is not _SKIPPED for kind in new_kinds]
+        kinds += compress(new_kinds, kept)
+        texts += compress(found, kept)
+        starts.extend(compress(edges, kept))
+        ends.extend(compress(edges[1:], kept))
+    kinds.append(END)
+    texts.append("")
+    starts.append(size)
+    ends.append(size)
+    return Tokens(source, kinds, texts, starts, ends)
+
+
+def _piece(text: str, at: int) -> list[str]:
+    """The texts of the tokens from here on, to the end of a piece or of the token that goes beyond it."""
+    end = at + _PIECE
+    found = _TOKEN.findall(text, at, end)
+    if end >= len(text):
+        return found
+    # What the end of the piece has cut is its last token, or the two of `1.`; or a string or a comment, which now looks
+    # unclosed.
+    cut = min((found.index(each) for each in ('"', "/*") if each in found), default=max(len(found) - 2, 0))
+    del found[cut:]
+    whole = _TOKEN.match(text, at + sum(map(len, found)))
+    assert whole is not None, "any character is a token"
+    found.append(whole.group())
+    return found
 
 
 class _Kinds(dict[str, str]):

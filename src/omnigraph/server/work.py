@@ -8,7 +8,6 @@ import threading
 import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from starlette.types import Receive
 
 from omnigraph.engine.read.frames.budget import paced
 from omnigraph.server.pace import Processors, pace
+from omnigraph.server.threads import Threads
 from omnigraph.server.turns import ReadCaps, Turn, Turns
 
 _T = TypeVar("_T")
@@ -32,11 +32,11 @@ class Pools:
         self.turns = Turns(reads, ReadCaps() if caps is None else caps)
         self.busy: Counter[str] = Counter()  # calls that run or wait, by pool
         self.processors = Processors()
-        self._reads = ThreadPoolExecutor(reads + self.turns.caps.long, "read")
-        self._writes = ThreadPoolExecutor(writes, "write")
-        self._streams = ThreadPoolExecutor(STREAMS, "stream")
+        self._reads = Threads(reads + self.turns.caps.long, "read")
+        self._writes = Threads(writes, "write")
+        self._streams = Threads(STREAMS, "stream")
         self.streams = STREAMS
-        self._small = ThreadPoolExecutor(_SMALL, "small")
+        self._small = Threads(_SMALL, "small")
 
     async def read(
         self,
@@ -92,7 +92,7 @@ class Pools:
         running.add_done_callback(lambda _: self.busy.subtract(["stream"]))
         return running
 
-    async def _run(self, pool: ThreadPoolExecutor, call: Callable[[], _T]) -> _T:
+    async def _run(self, pool: Threads, call: Callable[[], _T]) -> _T:
         running = asyncio.get_running_loop().run_in_executor(pool, _in_context(call))
         try:
             return await asyncio.shield(running)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.ir.ops import Project
 from omnigraph.compiler.ir.passes.bind_constants import bind_constants
 from omnigraph.compiler.ir.passes.choose_start import choose_start
@@ -48,6 +49,7 @@ def _optimized(plan: ReadPlan, context: Context) -> ReadPlan:
     if plan.source is not None:
         plan = replace(plan, source=replace(plan.source, plan=_optimized(plan.source.plan, context)))
     for run in PASSES:
+        checkpoint()
         plan = run(plan, context)
     return plan
 

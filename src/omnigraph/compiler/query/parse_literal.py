@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.cursor import Cursor
 from omnigraph.compiler.lexer import FLOAT, INT, LOWER, STRING, VAR, BadEscape, unquote
 from omnigraph.compiler.query.ast import Expr, ListLiteral, Literal, Literals, Now, Var
@@ -20,6 +21,7 @@ _INT64_LEAST = 2**63
 # What a query that is to be run may have. Every one of them becomes objects that several passes look at, 20 to 60
 # microseconds in all; lists of literals do not.
 MAX_TOKENS = 20_000
+_BETWEEN_CHECKS = 512  # tokens; a millisecond or two
 # From this many tokens on, a list of literals is read at once.
 _LONG = 128
 _STRING = r'"(?:[^"\\]++|\\[\s\S])*+"'
@@ -36,10 +38,12 @@ class QueryCursor(Cursor):
     in_match = False
     most_tokens: int | None = None  # of a query or a statement
     _counted_from = 0
+    _checked_at = 0
 
     def begin(self) -> None:
         """Begin a query or a statement, whose tokens are counted."""
         self._counted_from = self.index
+        self._check()
 
     def spare(self, tokens: int) -> None:
         """Do not count some tokens."""
@@ -53,6 +57,12 @@ class QueryCursor(Cursor):
                 f"a query or statement has more than {self.most_tokens:,} words and signs here",
                 help="pass the values as one parameter that is a list, or send several queries",
             )
+        self._check()
+
+    def _check(self) -> None:
+        if self.index - self._checked_at >= _BETWEEN_CHECKS:
+            self._checked_at = self.index
+            checkpoint()
 
 
 def parse_value(cur: QueryCursor) -> Expr:

@@ -11,6 +11,8 @@ from omnigraph.compiler.query.parse_clause import parse_clauses
 from omnigraph.compiler.query.parse_expression import parse_expr
 from omnigraph.compiler.query.parse_literal import QueryCursor
 
+_MOST_STAGES = 64  # each is a level of nesting for every later pass, as MAX_DEPTH says of expressions
+
 
 def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
     """The body of a read whose match has been parsed; what follows `union` belongs to it."""
@@ -46,6 +48,9 @@ def _refuse_own_order(cur: QueryCursor, part: Read) -> None:
 def _part(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
     stages: list[Stage] = []
     while cur.take_word("with") is not None:
+        if len(stages) == _MOST_STAGES:
+            message = f"a read has more than {_MOST_STAGES} stages"
+            cur.fail_at(cur.tokens.span(cur.index - 1), message, help="join some of them, or send several queries")
         stages.append(Stage(clauses, *_result(cur)))
         clauses = parse_clauses(cur) if cur.take_word("match") is not None else ()
     cur.need_word("return")

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.checkpoints import checking
 from omnigraph.compiler.compile import CompiledQuery, compile_query
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.columns.pieces import checking
 from omnigraph.engine.read.direct import direct_answer, prepare_direct
 from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
@@ -54,10 +54,11 @@ class ReadCall:
 def run_query(view: View, call: ReadCall, pictured: Pictured | None = None) -> Result:
     """The rows of a read at one view, computed in this process; compiling and planning take of its time."""
     started = time.monotonic()
-    compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=view.tables.memory)
-    values = compiled.bind(call.params)
     limits = limits_from() if call.limits is None else call.limits
-    chosen = Chosen(compiled, planned(view, compiled, values), limits, started)
+    with checking(Budget(limits, cancel=call.cancel, started=started).check):
+        compiled = compile_query(call.source, view.catalog, call.name, mutation=False, memory=view.tables.memory)
+        values = compiled.bind(call.params)
+        chosen = Chosen(compiled, planned(view, compiled, values), limits, started)
     return run_planned(view, call, chosen, values, pictured)
 
 

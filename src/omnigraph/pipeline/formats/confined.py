@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import SUFFIXES, format_of
 from omnigraph.engine.intake.mapping_sources import FILE_MEMBERS, require_known
 from omnigraph.engine.intake.mapping_text import parse_yaml
-from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, ResourceLimitExceeded
 
 _PACKED = (".gz", ".zst", ".bz2", ".lz4")

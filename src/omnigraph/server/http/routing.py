@@ -55,11 +55,21 @@ class Router:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.routes = tuple(routes)
+        # By the number of their segments and the last of them, the most telling one; a parameter there is None.
+        self._by_end: dict[tuple[int, bytes | None], list[tuple[Route, tuple[bytes | None, ...]]]] = {}
+        for route in self.routes:
+            pattern = tuple(None if word.startswith("{") else word.encode() for word in route.segments)
+            self._by_end.setdefault((len(pattern), pattern[-1]), []).append((route, pattern))
 
     def match(self, method: str, raw_path: bytes) -> Match | Refusal:
         """The route for a method and a raw path, or why there is none (404, 405)."""
         given = tuple(raw_path.split(b"/")[1:])
-        fitting = [route for route in self.routes if _fits(route.segments, given)]
+        fitting = [
+            route
+            for end in (*given[-1:], None)
+            for route, pattern in self._by_end.get((len(given), end), ())
+            if _fits(pattern, given)
+        ]
         if not fitting:
             return refuse(404, "no such route")
         asked = "GET" if method == "HEAD" and not any(r.method == "HEAD" for r in fitting) else method
@@ -69,12 +79,8 @@ class Router:
         return refuse(405, f"{method} is not allowed here", Allow=_allowed(fitting))
 
 
-def _fits(pattern: tuple[str, ...], given: tuple[bytes, ...]) -> bool:
-    if len(pattern) != len(given):
-        return False
-    return all(
-        (word.startswith("{") and part) or word.encode() == part for word, part in zip(pattern, given, strict=True)
-    )
+def _fits(pattern: tuple[bytes | None, ...], given: tuple[bytes, ...]) -> bool:
+    return all(part if word is None else word == part for word, part in zip(pattern, given, strict=True))
 
 
 def _matched(route: Route, given: tuple[bytes, ...]) -> Match | Refusal:

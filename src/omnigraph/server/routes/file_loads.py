@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from omnigraph.engine.read.columns.pieces import checking
+from omnigraph.checkpoints import checking
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.formats.confined import confined, file_name, mapping_of, readable

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from omnigraph.engine.read.columns.pieces import checking
+from omnigraph.checkpoints import checking
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.pipeline.formats.confined import file_name, require_bounded
 from omnigraph.policy.actions import Action

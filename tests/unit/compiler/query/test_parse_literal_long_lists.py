@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from omnigraph.checkpoints import checking
 from omnigraph.compiler.catalog.accepted import compile_schema
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.diagnostics import CompileError, ParseError
@@ -111,3 +112,30 @@ def test_each_query_and_each_statement_counts_for_itself() -> None:
     body = parse_runnable(f"query q() {{ {writes} }}").queries[0].body
     assert isinstance(body, tuple)
     assert len(body) == MAX_TOKENS // 5
+
+
+def test_a_read_of_very_many_stages_is_refused() -> None:
+    """Compiling one of 600 stages ended with a RecursionError."""
+    text = "match { $p: P } " + "with { $p } " * 65 + "return { $p.name }"
+    with pytest.raises(ParseError, match="more than 64 stages"):
+        parse_runnable(text)
+    compile_query(text.replace("with { $p } ", "", 1), CATALOG)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _query([str(number) for number in range(20_000)]),
+        "query q() { match { $p: P  " + " or ".join(["$p.n = 1"] * 1_000) + " } return { $p.name } }",
+        "\n".join(f"query q{at}() {{ match {{ $p: P }} return {{ $p.name }} }}" for at in range(200)),
+    ],
+    ids=["a list", "a condition", "many queries"],
+)
+def test_compiling_is_stopped_by_its_checkpoints(text: str) -> None:
+    """Compiling took 1.9 s where a query had one second."""
+
+    def stop() -> None:
+        raise TimeoutError
+
+    with checking(stop), pytest.raises(TimeoutError):
+        compile_query(text, CATALOG, "q0" if "q0" in text else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.catalog.model import EdgeType, TypeInfo
 from omnigraph.compiler.diagnostics import nearest_name
 from omnigraph.compiler.functions import AGGREGATES, FUNCTIONS
@@ -52,6 +53,7 @@ IN_FILTER = Place("a filter", aggregate_code="T7", blob_param_code="T7", relevan
 
 def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
     """The typed form of an expression; a bare node variable becomes a whole node."""
+    checkpoint()
     match expr:
         case ast.Literal() | ast.ListLiteral():
             found = constant(expr, scope)

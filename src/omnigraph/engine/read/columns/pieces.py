@@ -5,36 +5,16 @@ NumPy does a whole array in one call, and nothing can stop it before its end. A 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 
 PIECE = 1 << 21  # rows of integers
 VALUES = 1 << 18  # rows of values of any type
-
-_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("omnigraph_check", default=None)
-
-
-@contextmanager
-def checking(check: Callable[[], None]) -> Iterator[None]:
-    """Call `check`, which may raise, at every checkpoint of the block."""
-    token = _CHECK.set(check)
-    try:
-        yield
-    finally:
-        _CHECK.reset(token)
-
-
-def checkpoint() -> None:
-    """Stop here if the query that this belongs to has to stop."""
-    check = _CHECK.get()
-    if check is not None:
-        check()
 
 
 def pieces(length: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
@@ -47,12 +27,12 @@ def pieces(length: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
 
 
 def taken(values: Rows, positions: Rows) -> Rows:
-    """The values at these positions."""
+    """The values at these positions; `take`, unlike an index, lets other threads run meanwhile."""
     if len(positions) <= PIECE:
-        return values[positions]
+        return values.take(positions)
     found = np.empty(len(positions), values.dtype)
     for low, high in pieces(len(positions)):
-        found[low:high] = values[positions[low:high]]
+        found[low:high] = values.take(positions[low:high])
     return found
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
-from omnigraph.engine.read.columns.pieces import checkpoint, pieces, taken
+from omnigraph.engine.read.columns.pieces import pieces, taken
 from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
 from omnigraph.engine.values.flags import flags
 

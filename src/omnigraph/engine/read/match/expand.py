@@ -110,7 +110,7 @@ def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozen
         owner = found.at
     else:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.bincount(found.at, minlength=len(starts)))])
-        owner, entry = spread(offsets[inverse], offsets[inverse + 1])
+        owner, entry = spread(offsets.take(inverse), offsets.take(inverse + 1))
         found = found.take(entry)
     wider = frame.only(live).take(owner)
     if op.target in live:
@@ -136,7 +136,8 @@ class Found:
     edges: Rows | None
 
     def take(self, picked: Rows | Mask) -> Found:
-        return Found(self.at[picked], self.nodes[picked], None if self.edges is None else self.edges[picked])
+        at = np.flatnonzero(picked) if picked.dtype == np.bool_ else picked
+        return Found(self.at.take(at), self.nodes.take(at), None if self.edges is None else self.edges.take(at))
 
 
 def neighbours(run: Run, op: Expand, lists: Adjacency, starts: Rows, live: frozenset[str]) -> Found:

@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate
 from omnigraph.compiler.ir.ranges import can_fail
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
-from omnigraph.engine.read.columns.pieces import checkpoint, in_order, taken
+from omnigraph.engine.read.columns.pieces import in_order, taken
 from omnigraph.engine.read.columns.rowindex import added, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, combine, first_places, numpy_of
 from omnigraph.engine.read.frames.run import Run

@@ -132,12 +132,12 @@ class Adjacency:
 
     def neighbours_at(self, entries: Rows) -> npt.NDArray[Any]:
         """The neighbours of some entries, numbered as `bounds` does."""
-        found: npt.NDArray[Any] = self.neighbours[entries]
+        found: npt.NDArray[Any] = self.neighbours.take(entries)  # lets other threads run, which an index does not
         return found
 
     def edges_at(self, entries: Rows) -> npt.NDArray[Any]:
         """The edges of some entries."""
-        found: npt.NDArray[Any] = self.edges[entries]
+        found: npt.NDArray[Any] = self.edges.take(entries)
         return found
 
     @property
@@ -178,8 +178,8 @@ class Adjacency:
             known &= self.keys[np.where(known, slot, 0)] == rows
         if not known.all():
             slot = np.where(known, slot, 0)
-            return self.offsets[slot] * known, self.offsets[slot + 1] * known
-        return self.offsets[slot], self.offsets[slot + 1]
+            return self.offsets.take(slot) * known, self.offsets.take(slot + 1) * known
+        return self.offsets.take(slot), self.offsets.take(slot + 1)
 
     def degrees(self, rows: Rows) -> Rows:
         """How many entries each row has."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.columns.text_cells import from_text
@@ -21,7 +22,6 @@ from omnigraph.engine.intake.inputs.mixed_json import MIXED
 from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.engine.intake.inputs.table_stores import ForeignKey, shown_url, stored_tables
 from omnigraph.engine.intake.mapping_sources import FileSource
-from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.errors import BadRequest
 from omnigraph.memory.working import need_more
 from omnigraph.pipeline.formats.draft import holds_references, kind_of, property_name

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.types import INTEGER, PropType
-from omnigraph.engine.read.columns.pieces import checkpoint
 from omnigraph.pipeline.formats.draft import latin_letters
 from omnigraph.pipeline.formats.inference.inputs import InputTable
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from omnigraph.checkpoints import checking
 from omnigraph.engine.read.columns import pieces
 from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, first_places
@@ -60,7 +61,7 @@ def test_a_check_that_raises_stops_the_work_after_a_piece() -> None:
         if len(looked) == 3:
             raise TimeoutError
 
-    with pieces.checking(check), pytest.raises(TimeoutError):
+    with checking(check), pytest.raises(TimeoutError):
         pieces.taken(np.arange(10_000), np.arange(10_000))
     assert len(looked) == 3
     pieces.checkpoint()
