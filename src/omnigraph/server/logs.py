@@ -45,7 +45,7 @@ def configure(environ: Mapping[str, str]) -> None:
     logging.getLogger("omnigraph").setLevel(level)
     logging.getLogger("uvicorn").setLevel("WARNING")
     # What no line shows is not looked for: the place in the code, the thread and the process.
-    logging._srcfile = None  # type: ignore[attr-defined]
+    logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     _configure_audit(environ.get(AUDIT, "").strip())
 
