@@ -67,18 +67,21 @@ def test_a_read_gives_the_rows_the_case_lists(huts: og.Graph, text: str, params:
     assert huts.query(text, params=params, runner="spark").rows() == huts.query(text, params=params).rows()
 
 
-def test_sums_and_means_have_the_digits_of_the_engine(tmp_path: Path, tuned: Any) -> None:
+def test_sums_means_and_spreads_have_the_digits_of_the_engine(tmp_path: Path, tuned: Any) -> None:
     rng = random.Random(21)
-    graph = og.init(tmp_path / "sums.omni", "node P { name: String @key  kind: String  x: F64?  y: F32? }")
+    graph = og.init(tmp_path / "sums.omni", "node P { name: String @key  kind: String  x: F64?  y: F32?  n: I64? }")
     values = [rng.gauss(0, 1) * 10 ** rng.randint(-6, 6) for _ in range(3_000)]
     rows = [
-        {"name": f"p{at}", "kind": f"k{at % 7}", "x": None if at % 50 == 0 else x, "y": at / 7}
+        {"name": f"p{at}", "kind": f"k{at % 7}", "x": None if at % 50 == 0 else x, "y": at / 7, "n": at**4 - 7}
         for at, x in enumerate(values)
     ]
     graph.load([{"type": "P", "data": row} for row in rows])
     texts = (
         "return { $p.kind, avg($p.x) as a, sum($p.x) as s, avg($p.y) as y, avg(distinct $p.x) as d }",
         "return { avg($p.x) as a, sum($p.y) as s, avg($p.x where $p.y > 100.0) as w }",
+        "return { $p.kind, stddev($p.x) as s, variance($p.y) as v, stddev($p.n) as n, variance(distinct $p.x) as d }",
+        "return { stddev($p.x) as s, variance($p.n where $p.y > 100.0) as w, stddev(distinct $p.n) as n }",
+        "return { $p.name, stddev($p.x) as s }",
     )
     for text in texts:
         query = f"query q() {{ match {{ $p: P }} {text} }}"

@@ -324,20 +324,19 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
         with clock.stage("index"), ThreadPoolExecutor(1, "omnigraph-derived") as beside:
             # What is kept beside the graph needs no index, so neither waits for the other. Afterwards it is found to be
             # of a version with the same rows, and stays.
-            derived = beside.submit(_keep_derived, core, large, spark)
+            lists = beside.submit(_keep_lists, core, large, spark)
             # Searches go through corpora: Lance's own index of words took 3 s of processor time for a million keys.
             _build_indexes(core, None, only=large, extend=True, spark=spark, actor=done.actor_id, unread=False)
-            derived.result()
+            keep_corpora(core.view(None), large)
+            keep_statistics(core.view(None), large, lists.result)
+            lists.result()
     except OmnigraphError as error:
         _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
 
 
-def _keep_derived(core: Core, only: Collection[str], spark: SparkPlace) -> None:
-    view = core.view(None)
-    keep_keys(view, only)
+def _keep_lists(core: Core, only: Collection[str], spark: SparkPlace) -> None:
+    keep_keys(core.view(None), only)
     keep_topologies(core, None, only, "auto", spark)
-    keep_statistics(view, only)
-    keep_corpora(view, only)
 
 
 def keep_corpora(view: View, only: Collection[str] | None = None) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pyspark.sql import Window
@@ -22,7 +23,16 @@ from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Order, Output, Rows, value_kind
 from omnigraph.pipeline.gq.rank import fuse, ranked
 from omnigraph.pipeline.gq.stages import limited_per
-from omnigraph.pipeline.gq.sums import Stats, total, total_of_distinct, with_stats
+from omnigraph.pipeline.gq.sums import (
+    WHOLE,
+    Stats,
+    exact_total,
+    total,
+    total_of_distinct,
+    variance_of_distinct,
+    with_squares,
+    with_stats,
+)
 from omnigraph.pipeline.gq.values import KEY
 from omnigraph.pipeline.gq.windows import windowed
 
@@ -112,10 +122,11 @@ class Shaper:
             assert isinstance(call, ir.AggregateCall)
             found_parts = [None if part is None else arguments[id(part)] for part in (call.arg, call.where, call.key)]
             inputs = _Inputs(found_parts[0], found_parts[1], found_parts[2])
-            if _adds_doubles(call):
-                stats = Stats(self.low.names.fresh(), self.low.names.fresh())
-                keys = list(dict.fromkeys(map(_key, rows.outputs.values()))) if op.keys else []
-                rows = rows.with_frame(with_stats(rows.frame, _doubles(inputs), keys, stats))
+            keys = list(dict.fromkeys(map(_key, rows.outputs.values()))) if op.keys else []
+            if _is_spread(call):
+                rows, inputs = self._with_squares(rows, call, inputs, keys)
+            elif _adds_doubles(call):
+                rows, stats = self._with_stats(rows, _doubles(inputs), keys)
                 inputs = replace(inputs, stats=stats)
             folds.append(_fold(call, inputs, order).alias(name))
             assert isinstance(call.type, PropType)
@@ -133,6 +144,24 @@ class Shaper:
             order=(Order("first"),) if order else (),
             score=None,
         )
+
+    def _with_stats(self, rows: Rows, value: Any, keys: Sequence[str]) -> tuple[Rows, Stats]:
+        stats = Stats(self.low.names.fresh(), self.low.names.fresh())
+        return rows.with_frame(with_stats(rows.frame, value, keys, stats)), stats
+
+    def _with_squares(
+        self, rows: Rows, call: ir.AggregateCall, inputs: _Inputs, keys: Sequence[str]
+    ) -> tuple[Rows, _Inputs]:
+        """The rows with the squared distances that a variance adds up; groups are looked at twice more for the mean."""
+        assert call.arg is not None
+        value, square = _doubles(inputs), self.low.names.fresh()
+        sums: Any = partial(exact_total, _counted(inputs))
+        if value_kind(call.arg).scalar not in INTEGER:
+            rows, stats = self._with_stats(rows, value, keys)
+            sums = partial(total, value, stats)
+        rows = rows.with_frame(with_squares(rows.frame, value, keys, sums, square))
+        rows, stats = self._with_stats(rows, F.col(square), keys)
+        return rows, replace(inputs, square=square, stats=stats)
 
     def _grouped(self, rows: Rows, folds: Sequence[Any], entities: Sequence[str]) -> Any:
         """One row per group; of a whole node, which is one group key, every part comes along."""
@@ -161,15 +190,6 @@ class Shaper:
         if offset:
             frame = frame.offset(min(offset, _LARGEST))
         return rows.with_frame(frame if limit is None else frame.limit(min(limit, _LARGEST)))
-
-
-def _spread_of_distinct(function: str, value: Any) -> Any:
-    values = F.collect_set(value + F.lit(0.0))
-    size = F.size(values)
-    mean = F.aggregate(values, F.lit(0.0), lambda total, each: total + each) / size
-    squares = F.aggregate(values, F.lit(0.0), lambda total, each: total + (each - mean) * (each - mean))
-    variance = F.when(size > 1, squares / (size - 1))
-    return F.sqrt(variance) if function == "stddev" else variance
 
 
 _LARGEST = 2**31 - 1  # what Spark takes as a number of rows
@@ -214,11 +234,15 @@ def _collected(value: Any, order: Sequence[Any], key: Any, *, distinct: bool, de
 
 @dataclass(frozen=True, slots=True)
 class _Inputs:
-    """The columns that an aggregate reads: its argument, which rows count, the key they go by, and about its group."""
+    """The columns that an aggregate reads: its argument, which rows count, the key they go by, and about its group.
+
+    `square` is that of the distance to the mean of the group.
+    """
 
     value: str | None
     where: str | None = None
     key: str | None = None
+    square: str | None = None
     stats: Stats | None = None
 
 
@@ -232,11 +256,19 @@ def _adds_doubles(call: ir.AggregateCall) -> bool:
     )
 
 
-def _doubles(inputs: _Inputs) -> Any:
-    """The values that count, as doubles."""
+def _is_spread(call: ir.AggregateCall) -> bool:
+    return call.function in ("stddev", "variance") and not call.distinct
+
+
+def _counted(inputs: _Inputs) -> Any:
+    """The values that count."""
     assert inputs.value is not None
-    value = F.col(inputs.value).cast("double")
+    value = F.col(inputs.value)
     return value if inputs.where is None else F.when(F.col(inputs.where), value)
+
+
+def _doubles(inputs: _Inputs) -> Any:
+    return _counted(inputs).cast("double")
 
 
 def _parts(call: ir.Expr) -> list[ir.Expr]:
@@ -268,8 +300,8 @@ def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
             return F.max(value)
         case "sum" | "avg" if kind.scalar in INTEGER:
             # Integers add up exactly and are rounded once.
-            exact = value.cast("decimal(20,0)")
-            added = (F.sum_distinct(exact) if call.distinct else F.sum(exact)).cast("double")
+            exact = value.cast(WHOLE)
+            added = F.sum_distinct(exact).cast("double") if call.distinct else exact_total(value)
             count = F.count_distinct(exact) if call.distinct else F.count(value)
             return added if call.function == "sum" else added / count
         case "sum" | "avg":
@@ -279,9 +311,10 @@ def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
                 added, count = total(_doubles(inputs), inputs.stats), F.count(value)
             return added if call.function == "sum" else added / count
         case "stddev" | "variance":
-            if call.distinct:
-                return _spread_of_distinct(call.function, value.cast("double"))
-            fold = F.stddev_samp if call.function == "stddev" else F.var_samp
-            found = fold(value.cast("double"))
-            return F.when(F.count(value) > 1, found)
+            if inputs.square is None or inputs.stats is None:
+                variance = variance_of_distinct(value, integers=kind.scalar in INTEGER)
+            else:
+                count = F.count(value)
+                variance = F.when(count > 1, total(F.col(inputs.square), inputs.stats) / (count - 1))
+            return F.sqrt(variance) if call.function == "stddev" else variance
     raise ir.IllTyped(f"aggregate {call.function!r}")

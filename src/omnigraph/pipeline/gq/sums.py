@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from omnigraph.engine.values.sums import BELOW_ONE, LARGEST, PHI
+
+WHOLE = "decimal(20,0)"  # any integer of 64 bits, signed or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,24 +31,81 @@ def with_stats(frame: Any, value: Any, keys: Sequence[str], stats: Stats) -> Any
     return frame.crossJoin(F.broadcast(frame.agg(largest.alias(stats.largest), size.alias(stats.size))))
 
 
-def total(value: Any, stats: Stats) -> Any:
-    """The sum of a group as an aggregate; null for a group without values."""
+def total(value: Any, stats: Stats, over: Callable[[Any], Any] = lambda found: found) -> Any:
+    """The sum of a group as an aggregate, or beside each of its rows; null for a group without values."""
     largest, size = F.col(stats.largest), F.col(stats.size)
     high, low = _split(value, largest, size)
-    usual = F.max(F.abs(value)) <= F.lit(LARGEST)
-    return F.when(usual, F.sum(high) + F.sum(low)).otherwise(F.sum(value))
+    usual = over(F.max(F.abs(value))) <= F.lit(LARGEST)
+    return F.when(usual, over(F.sum(high)) + over(F.sum(low))).otherwise(over(F.sum(value)))
+
+
+def exact_total(value: Any, over: Callable[[Any], Any] = lambda found: found) -> Any:
+    """The sum of integers, rounded once."""
+    return over(F.sum(value.cast(WHOLE))).cast("double")
+
+
+def with_squares(frame: Any, value: Any, keys: Sequence[str], sums: Any, name: str) -> Any:
+    """The frame with the squared distance of each value to the mean of its group.
+
+    `sums` makes the sum of the group: an aggregate, or a column by a function that spreads aggregates over its rows.
+    """
+    if keys:
+        window = Window.partitionBy(*map(F.col, keys))
+        mean = sums(lambda found: found.over(window)) / F.count(value).over(window)
+        return frame.withColumn(name, _square(value - mean))
+    mean = frame.agg((sums(lambda found: found) / F.count(value)).alias(name))
+    return frame.crossJoin(F.broadcast(mean)).withColumn(name, _square(value - F.col(name)))
 
 
 def total_of_distinct(value: Any) -> tuple[Any, Any]:
     """The sum of the distinct values of a group, and how many there are."""
-    values = F.collect_set(value + F.lit(0.0))
-    size, largest = F.size(values), F.array_max(F.transform(values, F.abs))
+    values = _distinct(value)
+    return _total_of(values), F.size(values)
 
-    def added(part: int) -> Any:
-        return F.aggregate(values, F.lit(0.0), lambda sofar, each: sofar + _split(each, largest, size)[part])
 
-    plain = F.aggregate(values, F.lit(0.0), lambda sofar, each: sofar + each)
-    return F.when(size > 0, F.when(largest <= F.lit(LARGEST), added(0) + added(1)).otherwise(plain)), size
+def variance_of_distinct(value: Any, *, integers: bool) -> Any:
+    """Of the distinct values of a group as a sample; null for fewer than two."""
+    counted = F.sum_distinct(value.cast(WHOLE)).cast("double") if integers else None
+
+    def spread(values: Any) -> Any:
+        size = F.size(values)
+        mean = (_total_of(values) if counted is None else counted) / size
+        squares = _let(mean, lambda middle: F.transform(values, lambda each: _square(each - middle)))
+        return F.when(size > 1, _total_of(squares) / (size - 1))
+
+    return _let(_distinct(value.cast("double")), spread)
+
+
+def _distinct(value: Any) -> Any:
+    return F.collect_set(value + F.lit(0.0))  # -0.0 and 0.0 are one number
+
+
+def _total_of(values: Any) -> Any:
+    """The sum of an array."""
+
+    def added(given: Any) -> Any:
+        values, size, largest = given["values"], given["size"], given["largest"]
+
+        def part(at: int) -> Any:
+            return F.aggregate(values, F.lit(0.0), lambda sofar, each: sofar + _split(each, largest, size)[at])
+
+        plain = F.aggregate(values, F.lit(0.0), lambda sofar, each: sofar + each)
+        return F.when(size > 0, F.when(largest <= F.lit(LARGEST), part(0) + part(1)).otherwise(plain))
+
+    def known(values: Any) -> Any:
+        largest = F.array_max(F.transform(values, F.abs))
+        return _let(F.struct(values.alias("values"), F.size(values).alias("size"), largest.alias("largest")), added)
+
+    return _let(values, known)
+
+
+def _let(value: Any, then: Callable[[Any], Any]) -> Any:
+    """What follows from a value that is computed once: inside a function of arrays Spark would do it for each item."""
+    return F.element_at(F.transform(F.array(value), then), 1)
+
+
+def _square(value: Any) -> Any:
+    return value * value
 
 
 def _split(value: Any, largest: Any, size: Any) -> tuple[Any, Any]:

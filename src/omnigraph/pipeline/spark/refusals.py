@@ -1,12 +1,16 @@
-"""What is refused inside a Python process of Spark, told as its message: Spark would show the whole traceback."""
+"""What is refused inside a Python process of Spark, or in a function that Spark calls, told as its message.
+
+Spark would show the whole traceback.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
 
 from omnigraph.errors import OmnigraphError
 
@@ -34,6 +38,24 @@ def told_plainly(call: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return plain
+
+
+@contextmanager
+def told_to_java(spark: Any) -> Iterator[None]:
+    """A block that the JVM of a session has called, whose refusals end the query with their message.
+
+    Of an exception of Python the JVM is given the traceback as text. One of Java is passed on as it is, where the
+    gateway allows it; Spark leaves that off, and everything else that it calls behaves as before.
+    """
+    try:
+        yield
+    except OmnigraphError as error:
+        from py4j.protocol import Py4JJavaError
+
+        gateway = spark.sparkContext._gateway
+        gateway.callback_server_parameters.propagate_java_exceptions = True
+        told = f"{type(error).__name__}: {error}"
+        raise Py4JJavaError(told, gateway.jvm.java.lang.RuntimeException(told)) from error
 
 
 def _in_worker() -> bool:

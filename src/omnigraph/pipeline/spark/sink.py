@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +27,7 @@ from omnigraph.engine.views.targets import branch_named
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark.batches import Fields, Operations, removals
+from omnigraph.pipeline.spark.refusals import told_plainly, told_to_java
 from omnigraph.pipeline.spark.session import is_connect
 from omnigraph.pipeline.tasks.load import load_on_spark
 from omnigraph.storage.manifest.epochs import EpochSeen
@@ -72,9 +74,13 @@ class Sink(Displayed):
         if self.op is not None and self.mode not in ("merge", "patch"):
             raise BadRequest(f"a sink with op= merges or patches rows; mode '{self.mode}' does neither")
 
+    @told_plainly
     def __call__(self, frame: Any, batch_id: int) -> None:
-        """Apply one micro-batch."""
-        self.apply(checkpoint_of(frame), batch_id, lambda graph, epoch: self._load(graph, epoch, frame))
+        """Apply one micro-batch; what is refused ends the stream, and its message is that of the query."""
+        checkpoint = checkpoint_of(frame)
+        called_by_java = checkpoint != _BY_HAND and not is_connect(frame.sparkSession)
+        with told_to_java(frame.sparkSession) if called_by_java else nullcontext():
+            self.apply(checkpoint, batch_id, lambda graph, epoch: self._load(graph, epoch, frame))
 
     def apply(self, checkpoint: str, batch_id: int, load: LoadBatch) -> bool:
         """Apply a batch unless it has been; whether it had to be."""

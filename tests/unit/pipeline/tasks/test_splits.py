@@ -14,9 +14,10 @@ from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.inputs import lines
 from omnigraph.engine.intake.inputs.files import InputFile
+from omnigraph.engine.values.text_hashes import text_hashes
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks import decode
-from omnigraph.pipeline.tasks.buckets import partition_numbers, text_hashes
+from omnigraph.pipeline.tasks.buckets import partition_numbers
 from omnigraph.pipeline.tasks.decode import _record_pieces, decode_split
 from omnigraph.pipeline.tasks.splits import Source, cut
 from omnigraph.pipeline.tasks.stage_driver import original_positions

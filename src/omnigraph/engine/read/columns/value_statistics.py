@@ -14,13 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.read.columns.text_hash import Hashes, hash_column
+from omnigraph.engine.values.text_hashes import Bits, mixed_bits, text_hashes
 
 # The smallest hashes tell how many there are within 1 / sqrt of their number: 3 %.
 _HASHES = 1 << 10
 _BUCKETS = 64
+# So many of the numbers make the buckets: sorting and counting all of them took most of the time.
+_SAMPLED = 1 << 14
 _EVERY_HASH = float(1 << 64)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class ValueStatistics:
 
     rows: int
     nulls: int
-    hashes: Hashes  # ascending
+    hashes: Bits  # ascending
     bounds: npt.NDArray[np.float64]
     counts: npt.NDArray[np.float64]
 
@@ -42,10 +43,8 @@ class ValueStatistics:
         present = column.drop_null() if column.null_count else column
         numbers = _numbers(present)
         bounds = counts = np.empty(0)
-        if numbers is not None and len(numbers):
-            finite = numbers[np.isfinite(numbers)]
-            bounds = np.unique(np.quantile(finite, np.linspace(0, 1, _BUCKETS + 1))) if len(finite) else bounds
-            counts = _in_buckets(finite, bounds)
+        if numbers is not None and len(finite := numbers[np.isfinite(numbers)]):
+            bounds, counts = _histogram(finite)
         return cls(len(column), column.null_count, _smallest(_hashes(present, numbers)), bounds, counts)
 
     def plus(self, other: ValueStatistics) -> ValueStatistics:
@@ -87,6 +86,18 @@ class ValueStatistics:
         return (1.0 - self.null_share) * share
 
 
+def _histogram(finite: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Buckets from the smallest number to the largest with about as many numbers each, and how many that are."""
+    seen = finite
+    if len(finite) > _SAMPLED:
+        # Places at random, but the same every time: numbers may come in patterns.
+        seen = finite[np.random.default_rng(_SAMPLED).integers(0, len(finite), _SAMPLED)]
+    found = np.quantile(np.sort(seen), np.linspace(0, 1, _BUCKETS + 1))
+    found[0], found[-1] = finite.min(), finite.max()
+    bounds = np.unique(found)
+    return bounds, _in_buckets(seen, bounds) * (len(finite) / len(seen))
+
+
 def _numbers(present: pa.Array) -> npt.NDArray[np.float64] | None:
     kind = present.type
     if pa.types.is_date32(kind):
@@ -99,17 +110,13 @@ def _numbers(present: pa.Array) -> npt.NDArray[np.float64] | None:
     return numbers
 
 
-def _hashes(present: pa.Array, numbers: npt.NDArray[np.float64] | None) -> Hashes:
+def _hashes(present: pa.Array, numbers: npt.NDArray[np.float64] | None) -> Bits:
     if numbers is None:
-        return hash_column(present if pa.types.is_string(present.type) else pc.cast(present, pa.utf8()))
-    mixed = (numbers + 0.0).view(np.uint64)  # one zero
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * _FIRST
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * _SECOND
-    found: Hashes = mixed ^ (mixed >> np.uint64(31))
-    return found
+        return text_hashes(present if pa.types.is_string(present.type) else pc.cast(present, pa.utf8()))
+    return mixed_bits((numbers + 0.0).view(np.uint64))  # one zero
 
 
-def _smallest(hashes: Hashes) -> Hashes:
+def _smallest(hashes: Bits) -> Bits:
     """The smallest different hashes, ascending."""
     limit = hashes
     if len(hashes) > 64 * _HASHES:

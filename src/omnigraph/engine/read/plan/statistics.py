@@ -8,7 +8,7 @@ No table is read for a plan: of smaller tables only what is in memory is looked 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -36,6 +36,7 @@ _BATCH_ROWS = 1 << 18
 _MOST_CHANGED = 0.25
 _FEW_ROWS = 64
 _BYTES = 16 << 10
+_HASHED_BY = "words"
 _PARTS = frozenset({"names", "facts", "hashes", "bounds", "counts", "skew"})
 
 
@@ -128,8 +129,13 @@ def _kept(table: Entities) -> TableStatistics | None:
 # --- kept beside the graph ---------------------------------------------------------------------------------
 
 
-def keep_statistics(view: View, only: Collection[str] | None = None) -> None:
-    """Make the statistics of large tables, for every process that comes later."""
+def keep_statistics(
+    view: View, only: Collection[str] | None = None, wait_for_lists: Callable[[], None] | None = None
+) -> None:
+    """Make the statistics of large tables, for every process that comes later.
+
+    `wait_for_lists` returns when neighbour lists that are being built are there; columns are looked at before.
+    """
     for key, info in table_types(view.catalog).items():
         if view.find(info) is None or view.masks(info) or (only is not None and key not in only):
             continue
@@ -137,27 +143,30 @@ def keep_statistics(view: View, only: Collection[str] | None = None) -> None:
         artifact = Artifact(_KIND, (table,))
         if table.row_count < WORTH_KEEPING or not table.root.is_local or artifact.place.load() is not None:
             continue
-        made = _made(view, info, table)
+        made = _made(info, table)
+        if isinstance(info, EdgeType):
+            if wait_for_lists is not None:
+                wait_for_lists()
+            ends = ends_of(view, info)
+            lists = None if ends is None else ready_topology(ends)
+            made.skew = made.skew if ends is None or lists is None else _skew_of_lists(ends, lists)
         artifact.hold(made)
         table.memory.cache(_NEWEST).put(table.lineage_key, made)
         artifact.save(_encoded(made))
 
 
-def _made(view: View, info: TableType, table: Entities) -> TableStatistics:
-    """From an older version and the rows that changed since; else from all rows."""
+def _made(info: TableType, table: Entities) -> TableStatistics:
+    """From an older version and the rows that changed since; else from all rows. How edges spread is not looked at."""
     names = [field.name for field in table.handle.schema if field.name in info.properties]
     names = [name for name in names if name not in info.blobs]
-    ends = ends_of(view, info) if isinstance(info, EdgeType) else None
-    lists = None if ends is None else ready_topology(ends)
-    skew = None if ends is None or lists is None else _skew_of_lists(ends, lists)
     for (mark,), older in Artifact(_KIND, (table,)).older(lambda place, kept: _decoded(kept)):
         if set(older.columns) != set(names) or not _serves(older, table):
             continue
         changed = f"{UPDATED} > {mark.version}"
         if table.handle.count_rows(changed) <= _MOST_CHANGED * table.row_count:
             columns = _added(table, names, changed, older.columns)
-            return TableStatistics(table.row_count, columns, skew or older.skew, whole=True)
-    return TableStatistics(table.row_count, _added(table, names, None, {}), skew, whole=True)
+            return TableStatistics(table.row_count, columns, older.skew, whole=True)
+    return TableStatistics(table.row_count, _added(table, names, None, {}), whole=True)
 
 
 def _added(
@@ -173,7 +182,8 @@ def _added(
 
 def _encoded(made: TableStatistics) -> dict[str, np.ndarray]:
     kept = [(name, each) for name, each in made.columns.items() if each is not None]
-    names = json.dumps({"rows": made.rows, "all": list(made.columns), "known": [name for name, _ in kept]})
+    known = [name for name, _ in kept]
+    names = json.dumps({"rows": made.rows, "all": list(made.columns), "known": known, "hashes": _HASHED_BY})
     facts = [(each.rows, each.nulls, len(each.hashes), len(each.bounds), len(each.counts)) for _, each in kept]
     parts: dict[str, list[np.ndarray]] = {
         "hashes": [each.hashes for _, each in kept],
@@ -197,6 +207,8 @@ def _decoded(kept: Kept) -> TableStatistics | None:
         return None
     try:
         described = json.loads(arrays["names"].tobytes())
+        if described.get("hashes") != _HASHED_BY:
+            return None  # hashes of an earlier release, to which others cannot be added
         facts, known = arrays["facts"], described["known"]
         ends = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(facts[:, 2:], axis=0)])
         if len(facts) != len(known) or ends[-1].tolist() != [

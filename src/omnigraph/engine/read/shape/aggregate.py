@@ -259,12 +259,13 @@ def _mean(sums: npt.NDArray[np.float64], counts: Rows) -> pa.Array:
 
 
 def _variance(values: pa.Array, group: Rows, count: int) -> pa.Array:
-    """Of a sample, from the distances to the mean of the group."""
+    """Of a sample, from the distances to the mean of the group; both sums have the same digits on Spark."""
     numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     counts = group_sizes(group, count)
-    means = _group_sums(numpy_of(values), group, count, counts) / np.maximum(counts, 1)
-    squares = np.bincount(group, weights=(numbers - means[group]) ** 2, minlength=count)
-    found = squares / np.maximum(counts - 1, 1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        means = _group_sums(numpy_of(values), group, count, counts) / np.maximum(counts, 1)
+        distances = numbers - means[group]
+        found = group_sums(distances * distances, group, count, counts) / np.maximum(counts - 1, 1)
     return pc.if_else(pa.array(counts > 1), pa.array(found), None)
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
 from omnigraph.engine.read.columns.rowindex import EXACT, distinct_rows, fold
-from omnigraph.engine.read.topology.sorting import sort_entries
+from omnigraph.engine.read.topology.sorting import Column, narrow_type, sort_entries
 
 # Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
 _MAX_SPARSITY = 8
@@ -264,7 +264,7 @@ class Adjacency:
         return low
 
 
-def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False) -> Adjacency:
+def build(sources: Column, neighbours: Column, edges: Column, *, settled: bool = False) -> Adjacency:
     """Neighbour lists from one entry per (source, neighbour, edge), in any order.
 
     `settled` says that parallel edges come in ascending order already; then input that is mostly sorted costs little.
@@ -278,7 +278,7 @@ def build(sources: Rows, neighbours: Rows, edges: Rows, *, settled: bool = False
         counts = np.bincount(sources - low, minlength=high - low + 1)
         return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), low)
     keys, counts = np.unique(sources, return_counts=True)
-    return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), keys)
+    return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), keys.astype(np.int64))
 
 
 def gathered(
@@ -308,14 +308,8 @@ def _offsets(counts: Rows) -> Rows:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _narrow(values: Rows) -> npt.NDArray[Any]:
-    # Row ids rarely need more than 32 bits, and half the bytes are half the cache misses.
-    return values.astype(narrow_type(int(values.max()))) if len(values) else values
-
-
-def narrow_type(largest: int) -> type[np.int32] | type[np.int64]:
-    """The type that row ids up to this one are stored in."""
-    return np.int32 if largest < 1 << 31 else np.int64
+def _narrow(values: Column) -> npt.NDArray[Any]:
+    return values.astype(narrow_type(int(values.max())), copy=False) if len(values) else values
 
 
 def _wide(values: npt.NDArray[Any]) -> Rows:

@@ -24,8 +24,9 @@ from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyPart
 from omnigraph.engine.read.columns.key_index_store import kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids
-from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, narrow_type
+from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered
 from omnigraph.engine.read.topology.files import save_lists
+from omnigraph.engine.read.topology.sorting import narrow_type
 from omnigraph.engine.read.topology.topology import Ends
 from omnigraph.engine.views.table_tasks import RunTasks
 from omnigraph.ids import new_ulid

@@ -56,6 +56,16 @@ def test_the_share_below_a_value_follows_the_values_however_they_are_spread() ->
         assert found.below(limit) == pytest.approx(float((values < limit).mean()), abs=0.02)
 
 
+def test_a_histogram_of_many_values_comes_from_some_of_them_but_has_the_ends_of_all() -> None:
+    values = np.tile(np.arange(64.0), 4_096)  # a pattern that taking one in so many would not see
+    values[777], values[888] = -1e6, 1e6
+    found = known(pa.array(values))
+    assert (found.bounds[0], found.bounds[-1]) == (-1e6, 1e6)
+    assert float(found.counts.sum()) == pytest.approx(len(values))
+    for limit in (8.0, 32.0, 48.0):
+        assert found.below(limit) == pytest.approx(limit / 64, abs=0.03)
+
+
 def test_lists_have_no_statistics_and_flags_have_two_values() -> None:
     assert ValueStatistics.of(pa.array([[1], [2]])) is None
     assert known(pa.array([True, False, None, True])).distinct == 2.0

@@ -129,13 +129,16 @@ def test_what_is_reached_in_blocks_is_what_is_reached(block: int, monkeypatch: p
     ids=["few bits", "64 bits", "groups of sources", "too many bits for groups"],
 )
 def test_entries_are_sorted_alike_whatever_the_width_of_their_numbers(nodes: int, first_edge: int) -> None:
-    drawn = np.random.default_rng(11)
-    sources, neighbours = drawn.integers(0, nodes, (2, 5_000))
+    drawn, count = np.random.default_rng(11), 40_000  # more than are packed at a time
+    sources, neighbours = drawn.integers(0, nodes, (2, count))
     sources[:2_000], neighbours[:2_000] = sources[0], neighbours[0]  # parallel edges
-    edges = drawn.permutation(5_000) * 7 + drawn.integers(0, first_edge + 1)
+    edges = drawn.permutation(count) * 7 + drawn.integers(0, first_edge + 1)
     expected = np.lexsort((edges, neighbours, sources))
-    for settled_order in (np.arange(5_000), np.argsort(edges)):
+    for settled_order in (np.arange(count), np.argsort(edges)):
         mine = [column[settled_order] for column in (sources, neighbours, edges)]
         found = sort_entries(*mine, settled=False)
         for column, sorted_column in zip((sources, neighbours, edges), found, strict=True):
             np.testing.assert_array_equal(sorted_column, column[expected])
+    narrow = sort_entries(*(column.astype(np.int32) for column in (sources, neighbours)), edges, settled=False)
+    if nodes < 1 << 31:
+        np.testing.assert_array_equal(narrow[1], neighbours[expected])

@@ -1,0 +1,82 @@
+"""A 64-bit number for every text of a column, eight bytes at a time; equal for equal texts, in memory and on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+_CHUNK = 1 << 18
+_SHORT_CHUNK = 1 << 15  # what is computed in between stays in the processor's cache
+_WORD = 8
+_FACTOR, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+_MASKS = np.array([(1 << (_WORD * count)) - 1 for count in range(_WORD + 1)], np.uint64)
+
+Bits = npt.NDArray[np.uint64]
+
+
+def text_hashes(texts: pa.Array) -> Bits:
+    """A 64-bit number per text, equal for equal texts; of a null no particular one."""
+    found = np.zeros(len(texts), np.uint64)
+    for start in range(0, len(texts), _CHUNK):
+        part = texts.slice(start, _CHUNK)
+        found[start : start + len(part)] = _chunk_hashes(part)
+    return found
+
+
+def short_texts(texts: pa.Array) -> Bits | None:
+    """Texts of at most eight bytes as numbers that are equal where the texts are; None if there are others, or nulls.
+
+    A byte of zero would look like the end of a text.
+    """
+    if texts.null_count:
+        return None
+    found = np.empty(len(texts), np.uint64)
+    for at in range(0, len(texts), _SHORT_CHUNK):
+        offsets, used = _parts(texts.slice(at, _SHORT_CHUNK))
+        lengths = np.diff(offsets)
+        if int(lengths.max()) > _WORD or (len(used) and not used.min()):
+            return None
+        np.bitwise_and(_words(used)[offsets[:-1]], _MASKS[lengths], out=found[at : at + _SHORT_CHUNK])
+    return found
+
+
+def _chunk_hashes(texts: pa.Array) -> Bits:
+    """Eight bytes of every text at a time."""
+    offsets, used = _parts(texts)
+    lengths = np.diff(offsets)
+    hashes = lengths.astype(np.uint64) * _FACTOR
+    longest = int(lengths.max(initial=0))
+    if not longest:
+        return mixed_bits(hashes)
+    words, starts, rows = _words(used), offsets[:-1], np.flatnonzero(lengths)
+    for at in range(0, longest, _WORD):
+        if at:
+            rows = rows[lengths[rows] > at]
+        left = np.minimum(lengths[rows] - at, _WORD)
+        kept = words[starts[rows] + at] & _MASKS[left]
+        mixed = (hashes[rows] ^ kept) * _FIRST
+        hashes[rows] = mixed ^ (mixed >> np.uint64(29))
+    return mixed_bits(hashes)
+
+
+def _parts(texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Where each text begins and the last one ends, and the bytes of all."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    _, places, content = texts.buffers()
+    offsets = np.frombuffer(places, kind)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    used = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
+    return offsets - offsets[0], used[offsets[0] : offsets[-1]]
+
+
+def _words(used: npt.NDArray[np.uint8]) -> Bits:
+    """The eight bytes from each byte on."""
+    return np.ndarray((len(used) + 1,), "<u8", used.tobytes() + bytes(_WORD), strides=(1,))
+
+
+def mixed_bits(values: Bits) -> Bits:
+    """Numbers in which every bit depends on all bits of what they were."""
+    values = (values ^ (values >> np.uint64(30))) * _FIRST
+    values = (values ^ (values >> np.uint64(27))) * _SECOND
+    mixed: Bits = values ^ (values >> np.uint64(31))
+    return mixed

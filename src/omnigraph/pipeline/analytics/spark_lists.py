@@ -1,0 +1,118 @@
+"""Edges that tasks take from the neighbour lists beside the graph: nothing of them passes through Spark.
+
+Looking up both ends of every edge by text takes Spark longer than any round of an algorithm; large edge tables keep
+lists of row ids that say the same. Every task maps them, wherever it runs, and works on the entries of a range of
+nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.artifacts import Place
+from omnigraph.engine.read.topology.adjacency import Adjacency
+from omnigraph.engine.read.topology.files import load_lists
+from omnigraph.errors import StorageError
+
+# Entries that go to Spark as rows of one task.
+SLICE = 1 << 20
+_SHAPE = pa.schema([("s", pa.int64()), ("t", pa.int64()), ("w", pa.float64())])
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLists:
+    """The lists of one edge type, and what makes a row id at either end the number of a node."""
+
+    place: Place
+    tails: int
+    heads: int
+
+    def along(self) -> Adjacency:
+        """The lists along the edges."""
+        return self._mapped("out")
+
+    def against(self) -> Adjacency:
+        """The lists against them."""
+        return self._mapped("in")
+
+    def batches(self, at: int) -> Iterator[pa.RecordBatch]:
+        """One slice of the edges as rows: the numbers of both ends, and a weight of 1."""
+        lists = self.along()
+        entries = np.arange(at * SLICE, min((at + 1) * SLICE, len(lists)))
+        sources, targets = lists.owners_of(entries) + self.tails, lists.neighbours[entries].astype(np.int64)
+        columns = [sources, targets + self.heads, np.ones(len(entries))]
+        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_SHAPE)
+
+    def _mapped(self, direction: str) -> Adjacency:
+        found = load_lists(self.place, direction)
+        if found is None:
+            # Newer versions of the table make room for theirs.
+            raise StorageError(
+                "neighbour lists were removed while an algorithm used them: run it again", kind="Transient"
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The nodes of one task, by number: from `first` to `last`."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListedEdges:
+    """Edges of some types as a walker sees them who follows them (`out`), goes against them (`in`) or does both."""
+
+    lists: tuple[KeptLists, ...]
+    direction: str = "out"
+
+    def ranges(self, numbers: Rows, tasks: int) -> list[Range]:
+        """As many ranges of nodes as there are tasks, with about equally many edges each."""
+        edges = np.ones(len(numbers), np.int64)
+        for kept in self.lists:
+            for lists, shift in ((kept.along(), kept.tails), (kept.against(), kept.heads)):
+                degrees = np.diff(lists.offsets)
+                keys = np.arange(len(degrees)) + lists.keys if isinstance(lists.keys, int) else lists.keys
+                owned = degrees > 0
+                edges[np.searchsorted(numbers, keys[owned] + shift)] += degrees[owned]
+        ends = np.cumsum(edges)
+        cuts = np.searchsorted(ends, np.linspace(0, int(ends[-1]), tasks + 1)[1:-1])
+        starts = np.unique(np.concatenate([[0], cuts]))
+        stops = np.append(starts[1:], len(numbers))
+        return [Range(int(numbers[a]), int(numbers[b - 1])) for a, b in zip(starts, stops, strict=True) if a < b]
+
+    def entries(self, mine: Range) -> tuple[Rows, Rows]:
+        """Sources and targets of the edges of a range, by number: all edges that begin there, if both ways are walked;
+        else those that the lists along the edges have there."""
+        parts: list[tuple[Rows, Rows]] = []
+        for kept in self.lists:
+            near, far = _within(kept.along(), mine, kept.tails, kept.heads)
+            parts.append((far, near) if self.direction == "in" else (near, far))
+            if self.direction == "both":
+                parts.append(_within(kept.against(), mine, kept.heads, kept.tails))
+        return _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
+
+
+def _within(lists: Adjacency, mine: Range, own: int, others: int) -> tuple[Rows, Rows]:
+    low, high = mine.first - own, mine.last - own + 1
+    slots = len(lists.offsets) - 1
+    if isinstance(lists.keys, int):
+        first, last = (min(max(row - lists.keys, 0), slots) for row in (low, high))
+    else:
+        first, last = (int(at) for at in np.searchsorted(lists.keys, [low, high]))
+    begin, end = int(lists.offsets[first]), int(lists.offsets[last])
+    owned = np.arange(first, last) + lists.keys if isinstance(lists.keys, int) else lists.keys[first:last]
+    owners = np.repeat(owned, np.diff(lists.offsets[first : last + 1]))
+    return owners + own, lists.neighbours[begin:end].astype(np.int64) + others
+
+
+def _joined(parts: Sequence[npt.NDArray[np.int64]]) -> Rows:
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
