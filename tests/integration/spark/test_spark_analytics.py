@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.read.topology import files
+from omnigraph.engine.read.topology.edge_lookup import ends_of
+from omnigraph.engine.read.topology.store import topology
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics import spark_vectors
+from omnigraph.pipeline.analytics.spark_lists import Positions
+from omnigraph.pipeline.analytics.spark_network import SparkNetwork
 
 SCHEMA = """
 node Person { name: String @key  rank: F64? }
@@ -74,6 +79,51 @@ def test_both_runners_agree(
     assert there.table.drop_columns([here.column]) == here.table.drop_columns([here.column])
     mine, theirs = (found.table[here.column].to_pylist() for found in (here, there))
     assert theirs == pytest.approx(mine, abs=1e-12) if name == "pagerank" else theirs == mine
+
+
+@pytest.fixture(scope="module")
+def listed(graph: og.Graph) -> og.Graph:
+    """A branch whose neighbour lists are kept beside the graph, as those of large tables are."""
+    graph.branches.create("listed")
+    branch = graph.branch("listed")
+    view = branch.view()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "WORTH_KEEPING", 0)
+        for info in view.catalog.edges.values():
+            ends = ends_of(view, info, keep=True)
+            assert ends is not None
+            for direction in ("out", "in"):
+                files.save_lists(ends.place, direction, topology(ends).lists(direction), ends.artifact.marks)
+    return branch
+
+
+LISTED = [each for each in (*ROUNDS, *ONCE) if "weight" not in each[2]]
+LISTED += [("pagerank", (["In", "Knows"],), {"iterations": 2, "direction": direction}) for direction in ("in", "both")]
+
+
+@pytest.mark.parametrize(("name", "arguments", "options"), LISTED)
+def test_tasks_take_edges_from_the_lists_beside_the_graph(
+    listed: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch, name: str, arguments: Any, options: Any
+) -> None:
+    def refused(*_: Any) -> None:
+        raise AssertionError("edges were looked up by the text of their ends")
+
+    monkeypatch.setattr(SparkNetwork, "_check_weights", refused)
+    monkeypatch.setattr(SparkNetwork, "_joined_edges", refused)
+    run = getattr(listed.analytics, name)
+    here = run(*arguments, **options, runner="inline")
+    there = run(*arguments, **options, runner="spark", spark=spark)
+    mine, theirs = (found.table[here.column].to_pylist() for found in (here, there))
+    assert theirs == pytest.approx(mine, abs=1e-12) if name == "pagerank" else theirs == mine
+
+
+def test_numbers_with_gaps_are_found_by_search() -> None:
+    for numbers in (np.arange(50) + 7, np.sort(np.random.default_rng(3).choice(10_000, 500, replace=False))):
+        found = Positions.of(numbers)
+        np.testing.assert_array_equal(found.at(numbers[::-1]), np.arange(len(numbers))[::-1])
+    two_types = np.concatenate([np.arange(30), np.arange(20) + (1 << 48)])
+    assert Positions.of(two_types).numbers is None
+    np.testing.assert_array_equal(Positions.of(two_types).at(two_types), np.arange(50))
 
 
 def test_values_from_spark_are_written_back(graph: og.Graph, spark: Any) -> None:

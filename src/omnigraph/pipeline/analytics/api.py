@@ -70,7 +70,7 @@ class GraphAnalytics(Displayed, Analytics):
         def distributed(network: SparkNetwork) -> tuple[Any, int | None]:
             from omnigraph.pipeline.analytics import spark_kernels
 
-            return spark_kernels.pagerank(network.nodes, spark_kernels.turned(network.edges, way), walk)
+            return spark_kernels.pagerank(network.nodes, network.edges.turned(way), walk)
 
         job = _Job("rank", pa.float64(), inline, distributed)
         return self._run(edge, job, _How(runner, write_to, branch, spark, message), weight)
@@ -196,8 +196,7 @@ class GraphAnalytics(Displayed, Analytics):
             from omnigraph.pipeline.analytics import spark_kernels
 
             start = network.numbers_of(_source_type(network.selection, source_type), ids)
-            edges = spark_kernels.turned(network.edges, way)
-            return spark_kernels.distances(network.nodes, edges, start, far), None
+            return spark_kernels.distances(network.nodes, network.edges.turned(way), start, far), None
 
         links = partial(distance_links, ids) if len(ids) == 1 else None
         job = _Job("distance", pa.int64(), inline, distributed, links)

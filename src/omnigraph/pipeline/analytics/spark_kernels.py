@@ -9,15 +9,16 @@ from pyspark.sql import functions as f
 
 from omnigraph.pipeline.analytics import spark_vectors
 from omnigraph.pipeline.analytics.kernels import Teleport
+from omnigraph.pipeline.analytics.spark_network import SparkEdges
 
 
-def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
+def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[Any, int]:
     """Ranks and rounds, as in memory."""
     if _few(nodes):
         return spark_vectors.pagerank(nodes, edges, walk)
-    count = max(nodes.count(), 1)
-    leaving = edges.groupBy("s").agg(f.sum("w").alias("leaving")).where("leaving > 0")
-    steps = _kept(edges.join(leaving, "s").select("s", "t", (f.col("w") / f.col("leaving")).alias("part")))
+    count, steps = max(nodes.count(), 1), edges.frame
+    leaving = steps.groupBy("s").agg(f.sum("w").alias("leaving")).where("leaving > 0")
+    steps = _kept(steps.join(leaving, "s").select("s", "t", (f.col("w") / f.col("leaving")).alias("part")))
     marked = nodes.select("n").join(leaving.select(f.col("s").alias("n"), f.lit(0.0).alias("stuck")), "n", "left")
     ranks = _kept(marked.select("n", f.lit(1.0 / count).alias("value"), f.coalesce("stuck", f.lit(1.0)).alias("stuck")))
     lost = ranks.agg(f.sum(f.col("value") * f.col("stuck")).alias("lost")).first().lost or 0.0
@@ -37,12 +38,12 @@ def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
     return ranks, walk.iterations
 
 
-def components(nodes: Any, edges: Any) -> Any:
+def components(nodes: Any, edges: SparkEdges) -> Any:
     """The smallest connected node of each, by rounds of large and small stars until they stand still."""
     if _few(nodes):
         return spark_vectors.components(nodes, edges)
     links = _kept(
-        edges.where("s != t").select(f.greatest("s", "t").alias("u"), f.least("s", "t").alias("v")).distinct()
+        edges.frame.where("s != t").select(f.greatest("s", "t").alias("u"), f.least("s", "t").alias("v")).distinct()
     )
     before = _fingerprint(links)
     while True:
@@ -77,12 +78,12 @@ def _fingerprint(links: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int]:
+def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[Any, int]:
     """Labels and rounds, as in memory."""
     if _few(nodes):
         return spark_vectors.label_propagation(nodes, edges, iterations)
     own = nodes.select(f.col("n").alias("near"), f.col("n").alias("far"))
-    out = edges.select(f.col("s").alias("near"), f.col("t").alias("far"))
+    out = edges.frame.select(f.col("s").alias("near"), f.col("t").alias("far"))
     votes = _kept(out.union(out.select(f.col("far").alias("near"), f.col("near").alias("far"))).union(own))
     labels = _kept(nodes.select("n", f.col("n").alias("value")))
     for done in range(1, iterations + 1):
@@ -101,9 +102,11 @@ def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int
     return labels, iterations
 
 
-def triangles(nodes: Any, edges: Any) -> Any:
+def triangles(nodes: Any, edges: SparkEdges) -> Any:
     """Triangles at each node, found once at their two lower corners."""
-    simple = edges.where("s != t").select(f.least("s", "t").alias("a"), f.greatest("s", "t").alias("b")).distinct()
+    simple = (
+        edges.frame.where("s != t").select(f.least("s", "t").alias("a"), f.greatest("s", "t").alias("b")).distinct()
+    )
     ends = simple.select(f.col("a").alias("n")).union(simple.select(f.col("b").alias("n")))
     degree = ends.groupBy("n").count()
     low, high = (degree.select(f.col("n").alias(end), f.col("count").alias(f"d{end}")) for end in "ab")
@@ -125,19 +128,20 @@ def triangles(nodes: Any, edges: Any) -> Any:
     return joined.select("n", f.coalesce("count", f.lit(0)).alias("value"))
 
 
-def degrees(nodes: Any, edges: Any, direction: str) -> Any:
+def degrees(nodes: Any, edges: SparkEdges, direction: str) -> Any:
     """Edges at each node."""
-    ends = [edges.select(f.col("s").alias("n"))] if direction != "in" else []
-    ends += [edges.select(f.col("t").alias("n"))] if direction != "out" else []
+    rows = edges.frame
+    ends = [rows.select(f.col("s").alias("n"))] if direction != "in" else []
+    ends += [rows.select(f.col("t").alias("n"))] if direction != "out" else []
     counted = (ends[0] if len(ends) == 1 else ends[0].union(ends[1])).groupBy("n").count()
     return nodes.select("n").join(counted, "n", "left").select("n", f.coalesce("count", f.lit(0)).alias("value"))
 
 
-def distances(nodes: Any, edges: Any, start: Sequence[int], depth: int | None) -> Any:
+def distances(nodes: Any, edges: SparkEdges, start: Sequence[int], depth: int | None) -> Any:
     """Hops from the start nodes; a node that is not reached has none."""
     if _few(nodes):
         return spark_vectors.distances(nodes, edges, start, depth)
-    steps = _kept(edges.select("s", "t").distinct())
+    steps = _kept(edges.frame.select("s", "t").distinct())
     found = _kept(nodes.where(f.col("n").isin(list(start))).select("n", f.lit(0).cast("long").alias("value")))
     frontier = found
     hops = 0
@@ -158,12 +162,6 @@ def dense(values: Any) -> Any:
     ordered = values.select("value").distinct()
     places = ordered.select("value", (f.row_number().over(Window.orderBy("value")) - 1).cast("long").alias("place"))
     return values.join(places, "value").select("n", f.col("place").alias("value"))
-
-
-def turned(edges: Any, direction: str) -> Any:
-    """The edges as a walker sees them who follows them, goes against them or does both."""
-    back = edges.select(f.col("t").alias("s"), f.col("s").alias("t"), "w")
-    return edges if direction == "out" else back if direction == "in" else edges.unionByName(back)
 
 
 def _few(nodes: Any) -> bool:

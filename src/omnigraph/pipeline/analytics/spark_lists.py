@@ -116,3 +116,54 @@ def _within(lists: Adjacency, mine: Range, own: int, others: int) -> tuple[Rows,
 
 def _joined(parts: Sequence[npt.NDArray[np.int64]]) -> Rows:
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+# --- inside a task ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Where the numbers of nodes stand among all of them: by subtraction where no row id is missing, else by search."""
+
+    starts: tuple[tuple[int, int, int], ...]  # first number, last number, position of the first
+    numbers: Rows | None
+
+    @classmethod
+    def of(cls, numbers: Rows) -> Positions:
+        """The positions of ascending numbers."""
+        cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+        if len(cuts) >= _MOST_STARTS:
+            return cls((), numbers)
+        firsts, lasts = np.concatenate([[0], cuts]), np.append(cuts, len(numbers)) - 1
+        return cls(tuple((int(numbers[a]), int(numbers[b]), int(a)) for a, b in zip(firsts, lasts, strict=True)), None)
+
+    def at(self, wanted: Rows) -> npt.NDArray[np.int32]:
+        """The positions of some numbers."""
+        if self.numbers is not None:
+            return np.searchsorted(self.numbers, wanted).astype(np.int32)
+        found = np.empty(len(wanted), np.int32)
+        for first, last, start in self.starts:
+            mine = slice(None) if len(self.starts) == 1 else (wanted >= first) & (wanted <= last)
+            found[mine] = wanted[mine] - (first - start)
+        return found
+
+
+# A process of Spark works on several rounds of an algorithm, and ends when it has been idle for a minute.
+_HELD: dict[tuple[str, Range], tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]] = {}
+_MOST_STARTS = 16
+_MOST_HELD = 64 << 20  # entries
+
+
+def held_entries(
+    name: str, edges: ListedEdges, mine: Range, positions: Positions
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """The entries of a range by position; what another algorithm held goes."""
+    found = _HELD.get((name, mine))
+    if found is None:
+        for key in [key for key in _HELD if key[0] != name]:
+            del _HELD[key]
+        sources, targets = edges.entries(mine)
+        found = positions.at(sources), positions.at(targets)
+        if sum(len(each[0]) for each in _HELD.values()) + len(sources) <= _MOST_HELD:
+            _HELD[name, mine] = found
+    return found

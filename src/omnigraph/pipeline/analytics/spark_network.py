@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +14,12 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.display import counted
 from omnigraph.engine.read.columns.held import ROW_ID
+from omnigraph.engine.read.topology.edge_lookup import ends_of
+from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
+from omnigraph.pipeline.analytics.spark_lists import SLICE, KeptLists, ListedEdges
 from omnigraph.pipeline.spark.session import parallelism, without_warnings
 from omnigraph.storage.lance.tables import open_table
 
@@ -50,12 +54,39 @@ def partitioned_for(spark: Any, rows: int) -> Iterator[None]:
             spark.conf.set(name, value)
 
 
+@dataclass(frozen=True, slots=True)
+class SparkEdges:
+    """Edges as rows of a frame (s, t, w), which is made when it is asked for, and as neighbour lists if these are kept.
+
+    `direction` is that of a walker who follows them (`out`), goes against them (`in`) or does both.
+    """
+
+    rows: Callable[[], Any]
+    listed: ListedEdges | None = None
+    direction: str = "out"
+
+    def turned(self, direction: str) -> SparkEdges:
+        """The same edges as another walker sees them."""
+        listed = None if self.listed is None else ListedEdges(self.listed.lists, direction)
+        return SparkEdges(self.rows, listed, direction)
+
+    @property
+    def frame(self) -> Any:
+        """The rows, turned."""
+        from pyspark.sql import functions as f
+
+        rows = self.rows()
+        back = rows.select(f.col("t").alias("s"), f.col("s").alias("t"), "w")
+        return rows if self.direction == "out" else back if self.direction == "in" else rows.unionByName(back)
+
+
 class SparkNetwork:
     """The frames of one selection in one session; executors read the tables themselves."""
 
     def __init__(self, spark: Any, selection: Selection) -> None:
         self.spark = spark
         self.selection = selection
+        self._rows: Any = None
 
     @cached_property
     def nodes(self) -> Any:
@@ -72,12 +103,31 @@ class SparkNetwork:
         return rows.select((f.col("n") + (place << _TYPE_SHIFT)).alias("n"), f.lit(info.name).alias("type"), "id")
 
     @cached_property
-    def edges(self) -> Any:
+    def edges(self) -> SparkEdges:
         """Every edge between the numbers of its ends, with a weight of 1 unless a property weighs it."""
-        with without_warnings():
-            return _united([self._type_edges(info) for info in self.selection.edges]).cache()
+        kept = None if self.selection.weight is not None else [self._kept_lists(info) for info in self.selection.edges]
+        listed = None if kept is None or None in kept else ListedEdges(tuple(each for each in kept if each is not None))
+        return SparkEdges(self._edge_rows, listed)
+
+    def _edge_rows(self) -> Any:
+        if self._rows is None:
+            with without_warnings():
+                self._rows = _united([self._type_edges(info) for info in self.selection.edges]).cache()
+        return self._rows
+
+    def _kept_lists(self, info: EdgeType) -> KeptLists | None:
+        """The neighbour lists of an edge type, where they are kept beside the graph for this version of its tables."""
+        ends = ends_of(self.selection.view, info)
+        if ends is None or any(load_lists(ends.place, direction) is None for direction in ("out", "in")):
+            return None
+        names = [each.name for each in self.selection.nodes]
+        return KeptLists(ends.place, *(names.index(end) << _TYPE_SHIFT for end in (info.from_type, info.to_type)))
 
     def _type_edges(self, info: EdgeType) -> Any:
+        kept = self._kept_lists(info) if self.selection.weight is None else None
+        return self._joined_edges(info) if kept is None else self._listed(kept)
+
+    def _joined_edges(self, info: EdgeType) -> Any:
         from pyspark.sql import functions as f
 
         weight = self.selection.weight
@@ -94,6 +144,16 @@ class SparkNetwork:
         tails = ends[0].select(f.col("n").alias("s"), f.col("id").alias("src"))
         heads = ends[1].select(f.col("n").alias("t"), f.col("id").alias("dst"))
         return rows.join(tails, "src").join(heads, "dst").select("s", "t", "w")
+
+    def _listed(self, kept: KeptLists) -> Any:
+        slices = max(1, -(-len(kept.along()) // SLICE))
+
+        def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    yield from kept.batches(at)
+
+        return self.spark.range(0, slices, 1, slices).mapInArrow(read, "s bigint, t bigint, w double")
 
     def _check_weights(self, info: EdgeType, weight: str, rows: Any) -> None:
         from pyspark.sql import functions as f

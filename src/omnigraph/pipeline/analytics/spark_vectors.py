@@ -1,7 +1,8 @@
 """The algorithms of `kernels` on Spark for graphs whose nodes fit into one array, whatever their edges need.
 
-Edges are packed once, as arrays, and stay where they are. A round is one job without a shuffle: the values of all nodes
-go to every task, each task works on its edges, and one array of each task comes back.
+A round is one job without a shuffle: the values of all nodes go to every task, each task works on its edges, and one
+array of each task comes back. Edges are taken from the neighbour lists beside the graph, where these are kept for the
+version that is looked at; else they are packed once as arrays, and Spark holds them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.ids import new_ulid
 from omnigraph.pipeline.analytics.kernels import Floats, Teleport, joined, winners
+from omnigraph.pipeline.analytics.spark_lists import ListedEdges, Positions, held_entries
+from omnigraph.pipeline.analytics.spark_network import SparkEdges
 from omnigraph.pipeline.spark.session import parallelism
 
 # So many nodes are sent to every task, round by round; beyond, their values are frames that are joined.
@@ -22,23 +26,47 @@ MOST_NODES = 2_000_000
 _ANSWERS = 256 << 20
 _PACKED_ROWS = 4 << 20
 _PACKED = "s binary, t binary, w binary"
+_FOUND = "found binary"
 _SCHEMA = pa.schema([(name, pa.binary()) for name in "stw"])
 
 Array = npt.NDArray[Any]
-# What a task computes from the sources, targets and weights of its edges.
-Work = Callable[[Array, Array, Array], Array]
+# What a task computes from the sources, targets and weights of its edges; without weights all are 1.
+Work = Callable[[Array, Array, Array | None], Array]
 
 
 class Vectors:
-    """The nodes of a network as positions 0 … count-1 in the order of their numbers, and its edges as packed arrays."""
+    """The nodes of a network as positions 0 … count-1 in the order of their numbers, and where tasks have its edges.
 
-    def __init__(self, nodes: Any, edges: Any, *, by: str | None = None) -> None:
+    `whole` says that one task has all edges of a source.
+    """
+
+    def __init__(self, nodes: Any, edges: SparkEdges, *, whole: bool = False) -> None:
         self.spark = nodes.sparkSession
         self.numbers: Array = np.sort(nodes.select("n").toArrow()["n"].to_numpy())
         self.count = len(self.numbers)
         tasks = max(1, min(parallelism(self.spark), _ANSWERS // (8 * max(self.count, 1))))
+        listed = edges.listed if self.count else None
+        self._shares = (
+            _Packed(edges.frame, self.numbers, tasks, by="s" if whole else None)
+            if listed is None
+            else _Mapped(self.spark, listed, self.numbers, tasks)
+        )
+
+    def run(self, work: Work, kind: Any) -> list[Array]:
+        """What the work makes of the edges of each task."""
+        answers = self._shares.answers(work).toArrow()["found"]
+        return [_array(answer, kind) for answer in answers]
+
+    def frame(self, values: Array) -> Any:
+        """Values by position as a frame of numbers and values."""
+        return self.spark.createDataFrame(pa.table({"n": self.numbers, "value": values}))
+
+
+class _Packed:
+    """Edges as arrays in rows of a frame, packed once; they pass from Spark to the task in every round."""
+
+    def __init__(self, edges: Any, numbers: Array, tasks: int, *, by: str | None) -> None:
         parts = edges.coalesce(tasks) if by is None else edges.repartition(tasks, by)
-        numbers = self.numbers
 
         def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for rows in _long(batches):
@@ -51,26 +79,43 @@ class Vectors:
         # The first round fills it.
         self._edges = parts.select("s", "t", "w").mapInArrow(packed, _PACKED).localCheckpoint(eager=False)
 
-    def run(self, work: Work, kind: Any) -> list[Array]:
-        """What the work makes of the edges of each task."""
-
+    def answers(self, work: Work) -> Any:
         def worked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             rows = [row for batch in batches for row in zip(*(batch.column(name) for name in "stw"), strict=True)]
             if rows:
                 kinds = (np.int32, np.int32, np.float64)
                 cells = (np.concatenate([_array(row[at], kind) for row in rows]) for at, kind in enumerate(kinds))
-                found = work(*cells)
-                yield pa.RecordBatch.from_pydict({"found": pa.array([found.tobytes()], pa.binary())})
+                yield _answer(work(*cells))
 
-        answers = self._edges.mapInArrow(worked, "found binary").toArrow()["found"]
-        return [_array(answer, kind) for answer in answers]
-
-    def frame(self, values: Array) -> Any:
-        """Values by position as a frame of numbers and values."""
-        return self.spark.createDataFrame(pa.table({"n": self.numbers, "value": values}))
+        return self._edges.mapInArrow(worked, _FOUND)
 
 
-def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
+class _Mapped:
+    """Edges in the neighbour lists beside the graph, which a task maps; its process keeps what it has looked up."""
+
+    def __init__(self, spark: Any, edges: ListedEdges, numbers: Array, tasks: int) -> None:
+        self._spark = spark
+        self._edges = edges
+        self._ranges = edges.ranges(numbers, tasks)
+        self._positions = Positions.of(numbers)
+        self._name = new_ulid()
+
+    def answers(self, work: Work) -> Any:
+        edges, ranges, positions, name = self._edges, self._ranges, self._positions, self._name
+
+        def worked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for at in batch.column(0).to_pylist():
+                    yield _answer(work(*held_entries(name, edges, ranges[at], positions), None))
+
+        return self._spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(worked, _FOUND)
+
+
+def _answer(found: Array) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"found": pa.array([found.tobytes()], pa.binary())})
+
+
+def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[Any, int]:
     """Ranks and rounds, as in memory."""
     network = Vectors(nodes, edges)
     count = network.count
@@ -78,8 +123,9 @@ def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
         return nodes.selectExpr("n", "cast(0 as double) as value"), 0
 
     def added(values: Floats, *, arriving: bool) -> Floats:
-        def work(sources: Array, targets: Array, weights: Array) -> Array:
-            return np.bincount(targets if arriving else sources, values[sources] * weights, count)
+        def work(sources: Array, targets: Array, weights: Array | None) -> Array:
+            given = values[sources] if weights is None else values[sources] * weights
+            return np.bincount(targets if arriving else sources, given, count)
 
         return sum(network.run(work, np.float64), np.zeros(count))
 
@@ -97,12 +143,12 @@ def pagerank(nodes: Any, edges: Any, walk: Teleport) -> tuple[Any, int]:
     return network.frame(ranks), walk.iterations
 
 
-def components(nodes: Any, edges: Any) -> Any:
+def components(nodes: Any, edges: SparkEdges) -> Any:
     """The smallest connected node of each: every task joins its edges, and then what the tasks have found is joined."""
     network = Vectors(nodes, edges)
     count = network.count
 
-    def work(sources: Array, targets: Array, _: Array) -> Array:
+    def work(sources: Array, targets: Array, _: Array | None) -> Array:
         return joined(np.arange(count), [(sources, targets)])
 
     here = np.arange(count)
@@ -110,12 +156,9 @@ def components(nodes: Any, edges: Any) -> Any:
     return network.frame(network.numbers[parent])
 
 
-def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int]:
+def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[Any, int]:
     """Labels and rounds, as in memory; a task has all votes for its nodes."""
-    own = nodes.selectExpr("n as s", "n as t")
-    ends = edges.select("s", "t")
-    votes = ends.union(ends.selectExpr("t as s", "s as t")).union(own).selectExpr("s", "t", "0D as w")
-    network = Vectors(nodes, votes, by="s")
+    network = Vectors(nodes, edges.turned("both"), whole=True)
     count = network.count
     labels = np.arange(count)
     for done in range(1, iterations + 1):
@@ -130,14 +173,16 @@ def label_propagation(nodes: Any, edges: Any, iterations: int) -> tuple[Any, int
 
 
 def _elected(labels: Array, count: int) -> Work:
-    def work(near: Array, far: Array, _: Array) -> Array:
-        voters = np.unique(near)
-        return np.concatenate([voters.astype(np.int64), winners(near.astype(np.int64) * count + labels[far], count)])
+    def work(near: Array, far: Array, _: Array | None) -> Array:
+        voters = np.unique(near).astype(np.int64)
+        # Every node has a vote of its own; without neighbours it keeps its label.
+        votes = np.concatenate([near.astype(np.int64) * count + labels[far], voters * count + labels[voters]])
+        return np.concatenate([voters, winners(votes, count)])
 
     return work
 
 
-def distances(nodes: Any, edges: Any, start: Sequence[int], depth: int | None) -> Any:
+def distances(nodes: Any, edges: SparkEdges, start: Sequence[int], depth: int | None) -> Any:
     """Hops from the start nodes; a node that is not reached has none."""
     network = Vectors(nodes, edges)
     found = np.full(network.count, -1, np.int64)
@@ -156,7 +201,7 @@ def distances(nodes: Any, edges: Any, start: Sequence[int], depth: int | None) -
 
 
 def _reached(frontier: Array) -> Work:
-    def work(sources: Array, targets: Array, _: Array) -> Array:
+    def work(sources: Array, targets: Array, _: Array | None) -> Array:
         hit = np.zeros(len(frontier), np.bool_)
         hit[targets[frontier[sources]]] = True
         return np.packbits(hit)
