@@ -15,7 +15,7 @@ import bench
 from bench.measure import Measurement
 from bench.social import SIZE_VARIABLE, SIZES
 
-_NO_BENCH = {"__main__", "hammer", "measure", "peers", "query_page", "report", "social"}
+_NO_BENCH = {"__main__", "hammer", "measure", "peers", "query_page", "report", "search_engines", "social"}
 
 
 def main(arguments: list[str]) -> int:
