@@ -42,6 +42,7 @@ from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan,
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
 from omnigraph.engine.read.match.intersect import closes, expand_closing, linked_rows
+from omnigraph.engine.read.match.leading import leading_edges, leading_starts
 from omnigraph.engine.read.match.negation import anti_join, mark
 from omnigraph.engine.read.match.optional import left_join, present
 from omnigraph.engine.read.match.scan import scan
@@ -67,8 +68,14 @@ def _read(run: Run, plan: ReadPlan, known: Outline) -> Frame:
     frame = START
     if plan.source is not None and known.source is not None:
         frame = _staged(run, plan.source, known.source)
+    steps = known.stages
+    if (edges := leading_edges(plan)) is not None:
+        with run.profile.measure(edges.scan) as step:
+            few = leading_starts(run, edges)
+            step.rows = 0 if few is None else few.length
+        frame, steps = (frame, steps) if few is None else (few, steps[1:])
     if not plan.parts:
-        frame = _matched(run, frame, known.stages, exists=known.exists, counts=known.counts)
+        frame = _matched(run, frame, steps, exists=known.exists, counts=known.counts)
     for op in plan.result:
         run.budget.check()
         if known.any_order and isinstance(op, Sort) and frame.length > IN_ORDER:

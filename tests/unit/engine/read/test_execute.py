@@ -113,6 +113,7 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
         patch(f"{read}.frames.frame._FEW_ROWS", few),
         patch(f"{read}.shape.tally._FEWEST_ROWS", few),
         patch(f"{read}.shape.tally._MOST_COUNTERS", 1 << 16),
+        patch(f"{read}.match.leading._MANY_EDGES", few),
         patch(f"{read}.topology.membership._MANY_TESTS", max(few, 1)),
         patch(f"{read}.topology.membership._ENTRIES", 3),
         patch(f"{read}.topology.membership._TESTS", 5),

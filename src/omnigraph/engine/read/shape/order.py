@@ -28,6 +28,8 @@ _Values: TypeAlias = Callable[[Rows], tuple[pa.Array, Rows]]
 _FEW_LEADERS = 8
 # So few values are ranked in less time than it takes to look for the leading ones.
 _FEW_VALUES = 1_024
+# Of more values, about so many are looked at first; choosing from all of them takes ten times as long as comparing.
+_MANY_VALUES, _SAMPLE = 1 << 18, 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,11 @@ def order(run: Run, frame: Frame, keys: Iterable[SortKey], ties: Iterable[str], 
         run.budget.check()
         values, place = level.values(candidates)
         if count == 1 and wanted * _FEW_LEADERS <= len(values) > _FEW_VALUES:
-            leading = _leading(values, wanted, descending=level.descending)
-            kept = leading if level.each else leading[place]
+            ahead = leading(values, wanted, descending=level.descending)
+            kept = ahead if level.each else ahead[place]
             picked = np.flatnonzero(kept)
-            place = np.arange(len(picked)) if level.each else (np.cumsum(leading) - 1)[place[picked]]
-            candidates, code, values = candidates[picked], code[picked], values.filter(pa.array(leading))
+            place = np.arange(len(picked)) if level.each else (np.cumsum(ahead) - 1)[place[picked]]
+            candidates, code, values = candidates[picked], code[picked], values.filter(pa.array(ahead))
         ranks, rank_count = dense_ranks(values, descending=level.descending)
         code, count = combine(code, count, ranks[place], rank_count)
         if wanted < len(candidates):
@@ -89,12 +91,13 @@ def dense_ranks(column: pa.Array, *, descending: bool = False) -> tuple[Ranks, i
     return ranks, int(ranks.max()) + 1
 
 
-def _leading(column: pa.Array, wanted: int, *, descending: bool) -> Mask:
+def leading(column: pa.Array, wanted: int, *, descending: bool) -> Mask:
     """Which values can be among the first `wanted` of their order."""
     everything = np.ones(len(column), np.bool_)
     if pa.types.is_null(column.type):
         return everything
-    column = _sortable(column)
+    if not pa.types.is_floating(column.type):  # both zeros compare as equal, so floats can do without
+        column = _sortable(column)
     first_null = not descending
     room = wanted - column.null_count if first_null else wanted
     if room <= 0:
@@ -102,10 +105,21 @@ def _leading(column: pa.Array, wanted: int, *, descending: bool) -> Mask:
     present = column.drop_null()
     if room >= len(present):
         return everything
-    best = pc.select_k_unstable(present, room, [("", "descending" if descending else "ascending")])
-    bounds = pc.min_max(present.take(best)).as_py()
-    within = pc.greater_equal(column, bounds["min"]) if descending else pc.less_equal(column, bounds["max"])
-    return numpy_of(pc.fill_null(within, first_null))
+    within = _up_to(column, _last_of(present, room, descending=descending), descending=descending)
+    return numpy_of(pc.fill_null(within, first_null) if column.null_count else within)
+
+
+def _last_of(values: pa.Array, wanted: int, *, descending: bool) -> pa.Scalar:
+    """The last of the first `wanted` values; of many, those go first that are behind the ones of a sample."""
+    if len(values) > _MANY_VALUES and wanted * _FEW_LEADERS < _SAMPLE:
+        some = values.take(pa.array(np.arange(0, len(values), len(values) // _SAMPLE)))
+        values = values.filter(_up_to(values, _last_of(some, wanted, descending=descending), descending=descending))
+    best = values.take(pc.select_k_unstable(values, wanted, [("", "descending" if descending else "ascending")]))
+    return pc.min(best) if descending else pc.max(best)
+
+
+def _up_to(values: pa.Array, last: pa.Scalar, *, descending: bool) -> pa.Array:
+    return pc.greater_equal(values, last) if descending else pc.less_equal(values, last)
 
 
 def _sortable(column: pa.Array) -> pa.Array:

@@ -1,0 +1,88 @@
+"""Where the first rows of a plan begin that orders all edges by one of their numbers, and wants a few.
+
+A row for each edge, with both of its ends, takes longer than looking through the numbers. The edges with the leading
+ones are found first; rows are made from the nodes at their near ends only, and ordered as always.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
+from omnigraph.compiler.ir.ops import Expand, Fetch, NodeScan, Sort, SortKey
+from omnigraph.compiler.ir.plan import ReadPlan
+from omnigraph.display import counted
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.key_index_store import rows_with_ids
+from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.frames.frame import Bound, Frame
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.shape.numbering import value_column
+from omnigraph.engine.read.shape.order import leading
+
+# Fewer edges are made rows of in less time; more that are tied are left to the order of rows.
+_MANY_EDGES = 1 << 15
+_FEW_EDGES = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class LeadingEdges:
+    """A scan and a hop over all of its edges, which are then ordered by a number of theirs."""
+
+    scan: NodeScan
+    hop: Expand
+    key: SortKey
+    number: ir.Property
+    fetch: Fetch
+
+
+def leading_edges(plan: ReadPlan) -> LeadingEdges | None:
+    """What a plan of this shape looks for; None where it is of another one."""
+    match plan.match, plan.result:
+        case (
+            (NodeScan(var, _, (), ()) as scan, Expand(link, source, (), ()) as hop),
+            (Sort((SortKey(ir.Property() as number) as key, *_), _, Fetch() as fetch), *_),
+        ):
+            pass
+        case _:
+            return None
+    if source != var or scan.kind != "node" or is_union(scan.table_key) or not _is_plain(link):
+        return None
+    if number.var != link.edge_var or not number.type.is_numeric or plan.source is not None or plan.parts:
+        return None
+    return LeadingEdges(scan, hop, key, number, fetch)
+
+
+def leading_starts(run: Run, found: LeadingEdges) -> Frame | None:
+    """The nodes that the scan has to begin with; None where edges are few, or too many of them are tied."""
+    scan, hop, edges = found.scan, found.hop, f"edge:{found.hop.link.edge}"
+    wanted = run.fetch_count(found.fetch)
+    if not wanted or wanted > _FEW_EDGES or not run.exists(edges) or run.entities(edges).row_count < _MANY_EDGES:
+        return None
+    rows = run.entities(edges).all_rows()
+    values = value_column(run, Frame(len(rows), {found.number.var: Bound(edges, rows)}), found.number)
+    first = rows[np.flatnonzero(leading(values, wanted, descending=found.key.descending))]
+    if len(first) > _FEW_EDGES:
+        return None
+    near, far = ("src", "dst") if hop.source == hop.link.tail else ("dst", "src")
+    nodes = _nodes(run, edges, near, first, scan.table_key)
+    # An edge without both of its ends is not a row, and would take the place of one.
+    if nodes is None or _nodes(run, edges, far, first, f"node:{hop.target_type}") is None:
+        return None
+    run.profile.note(f"only those with one of the first {counted(len(first), 'edge')}")
+    return Frame(len(nodes), {scan.var: Bound(scan.table_key, nodes)})
+
+
+def _is_plain(link: Link) -> bool:
+    return link.is_single and not (link.is_cycle or link.undirected or link.ways) and link.along is None
+
+
+def _nodes(run: Run, edges: str, end: str, rows: Rows, table_key: str) -> Rows | None:
+    """The nodes at one end of these edges; None where one is missing."""
+    ids = run.entities(edges).values(end, rows).unique()
+    found = rows_with_ids(run.entities(table_key), ids.to_pylist(), keep=run.keep_derived)
+    return distinct_rows(found) if len(found) == len(ids) else None
