@@ -69,8 +69,10 @@ def test_frames_write_the_columns_they_have(graph: og.Graph, more: dict[str, Any
 
 @RUNNERS
 def test_a_new_row_has_to_be_complete(graph: og.Graph, more: dict[str, Any]) -> None:
-    with pytest.raises(ValueViolation, match="missing value for non-nullable property 'city'"):
+    with pytest.raises(ValueViolation, match="property 'city'; a row that is not in the graph yet has to be complete"):
         graph.load([{"type": "Person", "data": {"name": "Cy", "age": 1}}], "patch", **more)
+    with pytest.raises(ValueViolation, match=r"missing value for non-nullable property 'city' \(line 1\)"):
+        graph.load([{"type": "Person", "data": {"name": "Ada", "city": None}}], "patch", **more)
     graph.load([{"type": "Person", "data": {"name": "Cy", "city": "Rome"}}], "patch", **more)
     assert people(graph)["Cy"]["level"] == 1
 

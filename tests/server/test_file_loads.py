@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -322,7 +324,7 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
         assert (dict(done.nodes), dict(done.edges)) == ({"Person": 2}, {"Knows": 2})
         (tmp_path / "people.csv").write_text("name,age\nGus,old\nHal,9\n")
         only = {**MAPPING, "sources": {"people": {"path": str(tmp_path / "people.csv")}}, "edges": {}}
-        with pytest.raises(BadRequest, match="Gus"):
+        with pytest.raises(BadRequest, match=r"^W002: people.csv: Person 'Gus'"):
             graph.load(mapping=only, mode="merge")
         assert (
             graph.load(mapping=only, mode="merge", dry_run=True).examples["W002"].startswith("people.csv: Person 'Gus'")
@@ -339,6 +341,24 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
             return done.total_entities
 
     assert asyncio.run(twice()) == 3
+
+
+@pytest.mark.parametrize("made", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_a_frame_patches_a_served_graph(api: Api, open_server: ServerProcess, made: Any) -> None:
+    mapping = {
+        "sources": {"ages": {"frame": made({"name": ["Alice"], "age": [77]})}},
+        "nodes": {"Person": {"from": "ages"}},
+    }
+    with og.connect(open_server.url, api.graph) as graph:
+        before = graph.get("Person", "Alice")
+        done = graph.load(mapping=mapping, mode="patch")
+        assert (dict(done.nodes), graph.get("Person", "Alice")) == ({"Person": 1}, {**(before or {}), "age": 77})
+        mapping["sources"]["ages"] = {"frame": made({"name": ["Alice"], "age": ["old"]})}
+        with pytest.raises(BadRequest, match=r"^W002: ages: Person 'Alice'"):
+            graph.load(mapping=mapping, mode="patch")
+        with pytest.raises(BadRequest, match=r"it takes a frame in a mapping: mapping="):
+            graph.load(made({"name": ["Alice"], "age": [77]}), "patch")
+    assert api.get("/uploads").json()["files"] == []
 
 
 LINES = (

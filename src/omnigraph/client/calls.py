@@ -230,4 +230,7 @@ def records_of(data: Any) -> bytes:
         return b"\n".join(records_of(item) for item in data)
     if isinstance(data, Sequence):
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in data).encode()
-    raise BadRequest(f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}")
+    raise BadRequest(
+        f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}; it takes a frame in a"
+        " mapping: mapping={'sources': {'rows': {'frame': frame}}, 'nodes': {'Person': {'from': 'rows'}}}"
+    )

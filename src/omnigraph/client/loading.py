@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -44,8 +44,8 @@ class Loads:
         """Load records, or the files of a mapping, as one commit, or not at all.
 
         Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, which are uploaded, one for each source. `dry_run` checks everything and writes
-        nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        names files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
+        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
@@ -58,7 +58,8 @@ class Loads:
             for request in prepared.uploads(named):
                 self._transport.send(request)
             loading = prepared.load(mode, named, from_, on_error, dry_run=dry_run, message=message)
-            return self._transport.send(loading.with_attempts(attempts))
+            with prepared.own_names():
+                return self._transport.send(loading.with_attempts(attempts))
         finally:
             for removal in prepared.removals(named):
                 with suppress(OmnigraphError):  # it is removed by itself after a while
@@ -87,8 +88,8 @@ class AsyncLoads:
         """Load records, or the files of a mapping, as one commit, or not at all.
 
         Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, which are uploaded, one for each source. `dry_run` checks everything and writes
-        nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
+        names files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
+        writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
@@ -101,7 +102,8 @@ class AsyncLoads:
             for request in prepared.uploads(named):
                 await self._transport.send(request)
             loading = prepared.load(mode, named, from_, on_error, dry_run=dry_run, message=message)
-            return await self._transport.send(loading.with_attempts(attempts))
+            with prepared.own_names():
+                return await self._transport.send(loading.with_attempts(attempts))
         finally:
             for removal in prepared.removals(named):
                 with suppress(OmnigraphError):
@@ -109,11 +111,30 @@ class AsyncLoads:
 
 
 @dataclass(frozen=True, slots=True)
+class _Frame:
+    """A frame under the name of its source; it travels as Parquet."""
+
+    name: str
+    rows: Any
+
+    def read_bytes(self) -> bytes:
+        from io import BytesIO
+
+        import pyarrow.parquet as pq
+
+        from omnigraph.engine.intake.frames import arrow_table
+
+        made = BytesIO()
+        pq.write_table(arrow_table(self.rows), made)
+        return made.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A mapping of uploaded files, and the files that it needs, by the names they are uploaded under."""
+    """A mapping of uploaded files, and what it needs, by the names it is uploaded under: a file, or a named frame."""
 
     mapping: Mapping[str, Any]
-    files: Mapping[str, Path]
+    files: Mapping[str, Path | _Frame]
 
     def uploads(self, branch: str) -> Iterator[Request[None]]:
         for name, path in self.files.items():
@@ -142,6 +163,17 @@ class _Prepared:
     def _loaded(self, answer: Answer) -> LoadResult:
         return answers.load(answer, {name: path.name for name, path in self.files.items()})
 
+    @contextmanager
+    def own_names(self) -> Iterator[None]:
+        """Let errors name files as their owner does, and not as they were uploaded."""
+        try:
+            yield
+        except OmnigraphError as error:
+            for name, path in self.files.items():
+                error.message = error.message.replace(name, path.name)
+            error.args = (error.message,)
+            raise
+
     def removals(self, branch: str) -> Iterator[Request[None]]:
         for name in self.files:
             yield Request("DELETE", f"/uploads/{segment(name)}", no_answer, query=pairs(branch=branch))
@@ -162,11 +194,17 @@ def _prepared(data: Any, given: Given) -> _Prepared:
     sources = mapping.get("sources") if isinstance(mapping, Mapping) else None
     if not isinstance(sources, Mapping):
         raise BadRequest("a mapping has sources: a table of names, as in sources: {people: {path: people.csv}}")
-    files: dict[str, Path] = {}
+    files: dict[str, Path | _Frame] = {}
     moved: dict[str, Any] = {}
     for name, source in sources.items():
+        if isinstance(source, Mapping) and "frame" in source:
+            uploaded = f"{new_ulid()[-8:].lower()}-frame.parquet"
+            files[uploaded] = _Frame(str(name), source["frame"])
+            rules = {member: value for member, value in source.items() if member != "frame"}
+            moved[str(name)] = {**rules, "path": uploaded}
+            continue
         if not isinstance(source, Mapping) or not isinstance(source.get("path"), str):
-            raise BadRequest(f"source '{name}' is not a file, which is all that a server takes; {_ELSEWHERE}")
+            raise BadRequest(f"source '{name}' is not a file or a frame, and a server takes nothing else; {_ELSEWHERE}")
         path = home / source["path"]
         if not path.is_file():
             raise BadRequest(f"source '{name}': '{path}' is not one file of this machine; {_ELSEWHERE}")

@@ -16,6 +16,7 @@ from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.columns.property_columns import column_from_arrow
+from omnigraph.engine.intake.columns.views import without_views
 from omnigraph.engine.intake.records import (
     PLAIN,
     Decoded,
@@ -76,11 +77,11 @@ def decode_frame(
 def arrow_table(frame: Any) -> pa.Table:
     """The frame as an Arrow table; BadRequest when it is nothing of the kind."""
     if isinstance(frame, pa.Table):
-        return frame
+        return without_views(frame)
     if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+        return without_views(pa.Table.from_batches([frame]))
     if hasattr(frame, "__arrow_c_stream__"):
-        return pa.table(frame)
+        return without_views(pa.table(frame))
     name = f"{frame.__class__.__module__}.{frame.__class__.__qualname__}"
     raise BadRequest(f"cannot load an object of type {name}; give an Arrow table, or a pandas or Polars data frame")
 

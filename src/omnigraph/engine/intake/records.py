@@ -7,7 +7,7 @@ functions run in this process and inside Spark executors.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -100,7 +100,8 @@ def type_rows(raw: RawRows, intake: Intake = PLAIN) -> tuple[TypeRows, list[Viol
     columns = {name: _completed(raw.info, name, column) for name, column in columns.items()}
     if intake.fill is not None and isinstance(raw.info, NodeType):
         columns = intake.fill(raw.info, columns)
-    offences += _missing(raw.info, columns, offences)
+    missing = _missing(raw.info, columns, offences)
+    offences += missing if intake.existing is None else [_new_row(raw, *each) for each in missing]
     ids, mismatches = assign_ids(raw.info, raw.ids, columns)
     offences += [(None, offence) for offence in mismatches]
     rows = _table(raw, ids, columns)
@@ -208,6 +209,13 @@ def _missing(info: TableType, columns: Mapping[str, pa.Array], known: list[Named
         message = missing_message(name, kind)
         found += [(name, Offence(row, "W001", message)) for row in rows if row not in explained]
     return found
+
+
+def _new_row(raw: RawRows, name: str | None, offence: Offence) -> Named:
+    """The offence of a row of a patch, which may leave out what the graph has, but only of rows that it has."""
+    if name is None or raw.says(name)[offence.row]:
+        return name, offence
+    return name, replace(offence, message=f"{offence.message}; a row that is not in the graph yet has to be complete")
 
 
 def _table(raw: RawRows, ids: pa.Array, columns: Mapping[str, pa.Array]) -> TypeRows:

@@ -14,6 +14,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
+from omnigraph.engine.intake.columns.views import schema_without_views, without_views
 from omnigraph.engine.intake.inputs.csv_lines import BlankLines, Watched
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
@@ -89,7 +90,7 @@ def file_schema(path: str, form: Form) -> pa.Schema | None:
     if format == "parquet":
         with open_input(path) as file:
             try:
-                return pq.ParquetFile(file).schema_arrow
+                return schema_without_views(pq.ParquetFile(file).schema_arrow)
             except pa.ArrowInvalid as error:
                 raise BadRequest(f"'{path}' is not a Parquet file: {error}") from error
     piece = next(table_pieces(path, form, Columns(as_text=True)), None)
@@ -108,7 +109,7 @@ def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.T
         parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
         wanted = columns.wanted(parquet.schema_arrow.names)
         for at in range(parquet.num_row_groups) if groups is None else groups:
-            yield parquet.read_row_group(at, columns=wanted)
+            yield without_views(parquet.read_row_group(at, columns=wanted))
 
 
 def _orc(path: str) -> Iterator[pa.Table]:
