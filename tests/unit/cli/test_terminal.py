@@ -144,6 +144,20 @@ def test_nothing_that_is_typed_is_lost(lines: list[str]) -> None:
         assert "".join("".join(statements(each)).split()).replace(";", "") == "".join(each.split()).replace(";", "")
 
 
+def test_a_command_on_a_line_of_its_own_ends_a_query() -> None:
+    """Also where the prompt hands over several lines at once."""
+    typed = iter(["match { $p: P }\nreturn { $p }\n:help", "match {\n:help\n\n", ":quit"])
+
+    def read(_: str) -> str:
+        try:
+            return next(typed)
+        except StopIteration:
+            raise EOFError from None
+
+    found = list(entries(read, lambda: "> ", lambda: None))
+    assert found == ["match { $p: P }\nreturn { $p }", ":help", "match {\n:help", ":quit"]
+
+
 def test_the_card_of_the_help_compiles() -> None:
     catalog = compile_schema(CARD_SCHEMA)
     for _, text in CARD:

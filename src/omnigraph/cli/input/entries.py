@@ -19,9 +19,14 @@ def is_complete(text: str) -> bool:
     (False, True, True, True)
     >>> is_complete("match {\\n"), is_complete("match {\\n\\n")
     (False, True)
+
+    A command after a query ends it, on a line of its own.
+
+    >>> is_complete(f"{query}\\n:help"), is_complete("match {\\n:help")
+    (True, False)
     """
     bare = text.strip()
-    if not bare or bare.startswith(":") or bare in WORDS:
+    if not bare or bare.startswith(":") or bare in WORDS or _before_command(text) is not None:
         return True
     depth, ends = _scan(bare)
     if ends and ends[-1] == len(bare) - 1:
@@ -57,15 +62,22 @@ def entries(read: ReadLine, prompt: Callable[[], str], interrupted: Callable[[],
             interrupted()
             pending = None
             continue
-        if pending is not None and line.lstrip().startswith(":") and _scan(pending)[0] <= 0:
-            yield pending.strip()  # a command after a query ends it
-            pending = None
         pending = line if pending is None else f"{pending}\n{line}"
+        if (ended := _before_command(pending)) is not None:
+            yield ended.strip()
+            pending = pending[len(ended) :].strip()
         if is_complete(pending):
             yield pending.strip()
             pending = None
     if pending is not None:
         yield pending.strip()
+
+
+def _before_command(text: str) -> str | None:
+    """The query before a command that stands on the last line; None where there is none, or its braces are open."""
+    before, _, last = text.rpartition("\n")
+    is_command = last.lstrip().startswith(":") and before.strip() != "" and not before.lstrip().startswith(":")
+    return before if is_command and _scan(before)[0] <= 0 else None
 
 
 def _scan(text: str) -> tuple[int, list[int]]:
