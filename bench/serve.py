@@ -54,6 +54,7 @@ def run() -> Iterator[Measurement]:
     seconds = float(os.environ.get("OMNIGRAPH_BENCH_SERVE_SECONDS", "2"))
     try:
         store = _build(place)
+        yield from _workers(place, seconds)  # before anything is written: the graph is the same for all
         with _serving(place, workers=1) as (address, pid):
             yield from _reads(address, seconds, "1 worker")
             yield from _writes(address, seconds)
@@ -61,8 +62,6 @@ def run() -> Iterator[Measurement]:
             yield from _writers(store, address, seconds * 2)
             yield from _one_branch(address, pid, seconds * 2)
             yield from _beside(place, address, seconds * 2)
-        with _serving(place, workers=2) as (address, _):
-            yield from _reads(address, seconds, "2 workers")
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
@@ -116,6 +115,28 @@ def _reads(address: str, seconds: float, what: str) -> Iterator[Measurement]:
             share,
             f"{read.note()}; healthz {idle.per_second:.0f}/s",
         )
+
+
+def _workers(place: Path, seconds: float) -> Iterator[Measurement]:
+    """Reads with one worker and with two, by turns; the generator of the load needs a processor as well."""
+    rates: dict[tuple[int, int], list[float]] = {}
+    busy: dict[tuple[int, int], list[float]] = {}
+    for _ in range(_TURNS):
+        for workers in (1, 2):
+            with _serving(place, workers=workers) as (address, pid):
+                _measured(address, [_turned(number) for number in range(16)], for_seconds(seconds / 2))
+                for connections in CONNECTIONS:
+                    before = _processor_seconds(pid)
+                    read = _measured(address, [_turned(each) for each in range(connections)], for_seconds(seconds / 2))
+                    used = _processor_seconds(pid) - before
+                    rates.setdefault((connections, workers), []).append(read.per_second)
+                    busy.setdefault((connections, workers), []).append(used / len(read.times) * 1_000)
+    for connections in CONNECTIONS:
+        one, two = (statistics.median(rates[connections, workers]) for workers in (1, 2))
+        spent = [statistics.median(busy[connections, workers]) for workers in (1, 2)]
+        note = f"{two:.0f}/s, one worker {one:.0f}/s; {spent[1]:.2f} and {spent[0]:.2f} ms of processor time a read"
+        case = f"two-hop, {connections} connections, 2 workers"
+        yield Measurement("serve", case, 1_000 / two, "rate of one worker", two / one, note)
 
 
 def _writes(address: str, seconds: float) -> Iterator[Measurement]:
@@ -198,9 +219,11 @@ def _one_branch(address: str, pid: int, seconds: float) -> Iterator[Measurement]
 
 
 def _processor_seconds(pid: int) -> float:
-    """What a process and its threads have used so far."""
+    """What a process, its threads and its workers have used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(_processor_seconds(int(each)) for each in workers)
 
 
 def _beside(place: Path, address: str, seconds: float) -> Iterator[Measurement]:

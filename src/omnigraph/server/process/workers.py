@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from omnigraph.errors import OmnigraphError, StartRefused
 from omnigraph.server.process.deployment import Deployment
@@ -32,11 +33,35 @@ def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.s
         return
     if settings.metrics_bind is not None:
         raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
-    listening = listen()
+    listening = SharedSocket.of(listen())
     crew = _Crew(lambda: _forked(deploy, settings, listening), listening.close)
     crew.start(workers)
     announce(listening)
     crew.watch()
+
+
+class SharedSocket(socket.socket):
+    """A listening socket of several workers that gives one connection a turn of the event loop.
+
+    asyncio takes all that wait at once: of 8 connections that are opened together one worker got 8, the other none.
+    """
+
+    _has_given = False
+
+    @classmethod
+    def of(cls, listening: socket.socket) -> SharedSocket:
+        """The same socket, taken over."""
+        family, kind, proto = listening.family, listening.type, listening.proto
+        return cls(family, kind, proto, listening.detach())
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """A connection; BlockingIOError, as if none waited, every other time."""
+        if self._has_given:
+            self._has_given = False
+            raise BlockingIOError
+        found = super().accept()
+        self._has_given = True
+        return found
 
 
 class _Crew:
