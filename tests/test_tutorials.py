@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-TUTORIALS = sorted((REPOSITORY / "docs" / "learn").glob("*.md"))
+TUTORIALS = [REPOSITORY / "docs" / "quickstart.md", *sorted((REPOSITORY / "docs" / "learn").glob("*.md"))]
 BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VARYING = (
     (re.compile(r"\b01[0-9A-HJKMNP-TV-Z]{24}\b"), "01ID"),
@@ -126,7 +126,7 @@ def alike(text: str) -> str:
 
 def _tutorial(path: Path) -> object:
     """Those that start Java or a server take their time."""
-    return pytest.param(path, id=path.stem, marks=[] if path.stem == "analyst" else [pytest.mark.slow])
+    return pytest.param(path, id=path.stem, marks=[] if path.stem in ("quickstart", "analyst") else [pytest.mark.slow])
 
 
 @pytest.mark.parametrize("path", [_tutorial(path) for path in TUTORIALS])
