@@ -43,6 +43,7 @@ def written_together(
     graph: og.Graph,
     *acts: Callable[[], object],
     branch: str | None = None,
+    after_member: Callable[[], None] = lambda: None,
 ) -> list[object]:
     """What the acts return or raise, in threads that queue in this order while the first is about to publish."""
     turn = access(graph).store.gates.turn(branch)
@@ -60,7 +61,7 @@ def written_together(
         except OmnigraphError as error:
             results[number] = error
 
-    with failpoints.armed({"mutation.post_effects_pre_publish": hold}):
+    with failpoints.armed({"mutation.post_effects_pre_publish": hold, "together.post_member": after_member}):
         threads = [threading.Thread(target=run, args=(number,)) for number in range(len(acts))]
         threads[0].start()
         assert begun.wait(60)
@@ -112,6 +113,29 @@ def test_each_commit_keeps_its_parent_actor_message_and_counts(graph: og.Graph) 
         {"City": RowCounts(inserted=1)},
     ]
     assert graph.commits.list(actor="bob") == [second]
+    assert violations(access(graph).store) == []
+
+
+def test_a_write_that_is_ready_while_others_are_carried_out_comes_along(graph: og.Graph) -> None:
+    turn, late = access(graph).store.gates.turn(None), list[object]()
+    thread = threading.Thread(target=lambda: late.append(graph.mutate(FOUND, params={"name": "rome"})))
+
+    def starts_the_late_one() -> None:
+        if not thread.ident:
+            thread.start()
+            while not turn._waiting:
+                time.sleep(0.001)
+
+    done = written_together(
+        graph,
+        lambda: graph.mutate(ADD, params={"name": "b", "age": 2}),
+        lambda: graph.mutate(AGE, params={"name": "a", "age": 10}),
+        after_member=starts_the_late_one,
+    )
+    thread.join(60)
+    commits = [each.commit for each in (*done, *late)]
+    assert len(commits) == 3
+    assert len({commit.manifest_version for commit in commits}) == 1
     assert violations(access(graph).store) == []
 
 

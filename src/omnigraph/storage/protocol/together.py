@@ -107,27 +107,30 @@ class _Company:
         self._held = ExitStack()
 
     def gather(self, publication: Publication) -> None:
-        """Carry out the waiting writes that the leader's leaves as they are, each on the state before it."""
+        """Carry out the waiting writes that the leader's leaves as they are, each on the state before it.
+
+        Writes whose preparation ends meanwhile come along: the next ones who wait are taken until there are none.
+        """
         turn, store = self._turn, self._leader.store
-        self._taken = [] if turn is None else turn.take(store.settings.commits_together - 1)
-        if not self._taken:
-            return
-        hit("together.taken")
         held = {(table.table_key, self._leader.txn.branch) for table in self._leader.write.tables}
-        state = self._after(self._leader.captured.state, publication)
-        for waiter in self._taken:
-            offer = waiter.work
-            if offer is None or interference(store, offer.write.footprint(), offer.txn.state, state) is not None:
-                continue  # it is computed again, in its own turn
-            more = [ref for ref in offer.refs if ref not in held]
-            if not self._held.enter_context(store.gates.more_tables(more)):
-                continue
-            held.update(more)
-            member = self._carry_out(waiter, offer, state, publication)
-            if member.publication is not None:
-                publication, state = member.publication, self._after(state, member.publication)
-            elif member.attempt.has_effects:
-                break  # what it has done to its tables is settled after the others were published
+        state: ManifestState | None = None
+        while turn is not None and (taken := turn.take(store.settings.commits_together - 1 - len(self._taken))):
+            self._taken += taken
+            hit("together.taken")
+            state = state or self._after(self._leader.captured.state, publication)
+            for waiter in taken:
+                offer = waiter.work
+                if offer is None or interference(store, offer.write.footprint(), offer.txn.state, state) is not None:
+                    continue  # it is computed again, in its own turn
+                more = [ref for ref in offer.refs if ref not in held]
+                if not self._held.enter_context(store.gates.more_tables(more)):
+                    continue
+                held.update(more)
+                member = self._carry_out(waiter, offer, state, publication)
+                if member.publication is not None:
+                    publication, state = member.publication, self._after(state, member.publication)
+                elif member.attempt.has_effects:
+                    return  # what it has done to its tables is settled after the others were published
 
     def publish(self, publication: Publication) -> Published:
         """Publish the commits of all members in one version; returns the leader's."""
