@@ -14,7 +14,7 @@ from omnigraph.engine.read.topology.edge_lookup import ends_of
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
-from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
+from omnigraph.engine.read.topology.topology import Ends, Topology, build_both, build_topology
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
 from omnigraph.ids import new_ulid
@@ -47,7 +47,7 @@ def keep_topologies(
             keep_keys(view, {f"node:{info.from_type}", f"node:{info.to_type}"})
             topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
         else:
-            topology(ends).lists("in")  # whoever removes a node looks for the edges that lead to it
+            topology(ends, build_both).lists("in")  # whoever removes a node looks for the edges that lead to it
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:

@@ -111,7 +111,9 @@ class Target:
         request = self.request(graph, SpilledFrame(tuple(numbered(spilled))))
         if epoch is not None:
             request = replace(request, epoch=epoch, message=self.message or batch_message(epoch))
-        load(found, request, LocalTasks(os.cpu_count() or 1), done=done)
+        # Spark gives this process no session, so that no more than one machine can check.
+        memory = graph.view().tables.memory.limit
+        load(found, request, LocalTasks(checks_at_once(memory, found.store.settings.task_bytes)), done=done)
 
     def request(self, graph: Graph, data: Any) -> LoadRequest:
         """The load that these options describe."""
@@ -235,6 +237,15 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """What the tasks have written goes with the scratch directory."""
+
+
+def checks_at_once(memory: int, task_bytes: int) -> int:
+    """How many checks run beside each other: one a core, as long as the memory of the graph is enough for all.
+
+    >>> checks_at_once(1 << 30, 4 << 30)
+    1
+    """
+    return max(1, min(os.cpu_count() or 1, memory // task_bytes))
 
 
 def _spilled(messages: Sequence[Any]) -> list[Spilled]:

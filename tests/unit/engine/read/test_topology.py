@@ -23,7 +23,7 @@ from omnigraph.engine.read.topology.advance import Origin, advance
 from omnigraph.engine.read.topology.edge_lookup import edges_at
 from omnigraph.engine.read.topology.membership import are_neighbours
 from omnigraph.engine.read.topology.store import cached_topology, ready_topology, topology
-from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_topology
+from omnigraph.engine.read.topology.topology import DIRECTIONS, Ends, build_both, build_topology
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.storage.lance.tables import TableHandle
 
@@ -191,6 +191,20 @@ def test_only_a_few_versions_are_kept_per_table(graph: og.Graph, monkeypatch: py
         topology(ends_of(graph))
     kept = list((Path(graph.uri) / "__derived").rglob("*.out"))
     assert len(kept) <= files_module.KEPT_PER_TABLE
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["all rows in place", "gaps between row ids"])
+@pytest.mark.parametrize("many", [1, 1 << 30], ids=["short ids as numbers", "ids as texts"])
+def test_lists_made_beside_each_other_are_those_made_one_after_the_other(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, deleted: bool, many: int
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.read.topology.topology._MANY_ENDS", many)
+    if deleted:
+        graph.mutate('query m() { delete A where k = "a0" }')
+    for edge in ("E", "F"):
+        both, one = build_both(ends_of(graph, edge)), build_topology(ends_of(graph, edge))
+        for direction in DIRECTIONS:
+            assert content(both.lists(direction)) == content(one.lists(direction))
 
 
 def test_edges_between_two_node_types_use_the_row_ids_of_each(graph: og.Graph) -> None:

@@ -142,6 +142,24 @@ def oriented(triples: Triples, direction: str) -> Triples:
 
 def build_topology(ends: Ends) -> Topology:
     """One scan of the edges, and one look-up per endpoint from stored id to row id."""
+    return ends.topology(build(*_looked_up(ends)))
+
+
+def build_both(ends: Ends) -> Topology:
+    """The same along the edges and against them, beside each other, kept beside the graph."""
+
+    def kept(direction: str) -> Adjacency:
+        lists = build(*oriented(triples, direction))
+        save_lists(ends.place, direction, lists, ends.artifact.marks)
+        return lists
+
+    triples = _looked_up(ends)
+    with ThreadPoolExecutor(2, "omnigraph-lists") as pool:  # sorting and writing leave Python free
+        along, against = pool.map(kept, ("out", "in"))
+    return Topology({"out": along, "in": against}, ends.place, ends.artifact.marks)
+
+
+def _looked_up(ends: Ends) -> Triples:
     edges = ends.edges.handle.scan([ROW_ID, "src", "dst"])
     tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
@@ -149,7 +167,7 @@ def build_topology(ends: Ends) -> Topology:
     # The ids are in memory now, so an index of them costs little more; a traversal also starts somewhere.
     remember_keys(ends.tails, tails, keep=ends.keep)
     remember_keys(ends.heads, heads, keep=ends.keep)
-    return ends.topology(build(*resolve(edges, tails, heads)))
+    return resolve(edges, tails, heads)
 
 
 def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> Triples:
