@@ -55,6 +55,11 @@ def test_every_read_gives_the_answer_of_sql(example: dict[str, Any], stores: tup
     assert len(empty) < 8, f"these compare nothing with nothing: {empty}"
 
 
+def test_every_read_is_asked_in_cypher_but_those_whose_paths_cost_an_expression(example: dict[str, Any]) -> None:
+    without = [name for name in example["store"].QUERIES if example["store"].cypher_text(name) is None]
+    assert without == ["ic14", "bi15", "bi19", "bi20"]
+
+
 def test_a_network_follows_from_its_seed(example: dict[str, Any]) -> None:
     one, again, other = (example["generate"].generate(60, seed) for seed in (5, 5, 6))
     assert {name: table.equals(again[name]) for name, table in one.items()} == dict.fromkeys(one, True)

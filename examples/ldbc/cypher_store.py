@@ -11,7 +11,7 @@ from draws import Tables
 
 _NODES = {
     "Person": "number INT64 PRIMARY KEY, firstName STRING, lastName STRING, gender STRING, birthday DATE, "
-    "browserUsed STRING, locationIP STRING, creationDate TIMESTAMP",
+    "browserUsed STRING, locationIP STRING, creationDate TIMESTAMP, email STRING[], speaks STRING[]",
     "Message": "number INT64 PRIMARY KEY, comment BOOL, creationDate TIMESTAMP, content STRING, length INT32, "
     "imageFile STRING, language STRING",
     "Forum": "number INT64 PRIMARY KEY, title STRING, creationDate TIMESTAMP",
@@ -37,6 +37,7 @@ _EDGES = {
     "HasType": ("Tag", "TagClass", "", ("HasType",)),
     "SubclassOf": ("TagClass", "TagClass", "", ("SubclassOf",)),
     "PartOfCountry": ("City", "Country", "", ("PartOfCountry",)),
+    "UniversityCity": ("University", "City", "", ("UniversityCity",)),
     "CompanyCountry": ("Company", "Country", "", ("CompanyCountry",)),
 }
 
