@@ -16,6 +16,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import rebuild
 from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.columns.arrays import Mask, Rows
+from omnigraph.engine.read.columns.rowindex import ROW_MASK, TYPE_SHIFT
 from omnigraph.engine.values.arrow import arrow_type, row_schema
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ OPTIONAL = "?"
 PATH = "path:"
 MADE = "row:"
 MARKED = "mark:found"  # the row id itself is the answer, 1 for true
-_ROW_BITS = 40
-_ROW_MASK = (1 << _ROW_BITS) - 1
 
 
 class Columns(Protocol):
@@ -56,11 +55,11 @@ class Numbering:
     @property
     def stride(self) -> int:
         """Every coded node is below this."""
-        return self._count << _ROW_BITS
+        return self._count << TYPE_SHIFT
 
     def base(self, table_key: str) -> int:
         """What a row id of this one table becomes greater by."""
-        return self._numbers[table_key] << _ROW_BITS
+        return self._numbers[table_key] << TYPE_SHIFT
 
     def coded(self, table_key: str, rows: Rows) -> Rows:
         """Row ids of a variable with their types; null stays negative."""
@@ -69,20 +68,20 @@ class Numbering:
 
     def decoded(self, table_key: str, codes: Rows) -> Rows:
         """Coded rows, all of which belong to the table or union, as a variable over it holds them."""
-        return codes if is_union(table_key) else codes & _ROW_MASK
+        return codes if is_union(table_key) else codes & ROW_MASK
 
     def belongs(self, table_key: str, codes: Rows) -> Mask:
         """Which coded rows are of the table, or of a member of the union."""
         numbers = np.array([self._numbers[member] for member in members(table_key)], np.int64)
-        return np.isin(codes >> _ROW_BITS, numbers)
+        return np.isin(codes >> TYPE_SHIFT, numbers)
 
     def split(self, table_key: str, codes: Rows) -> Iterator[tuple[str, Rows, Rows]]:
         """(member table, places of its rows, its plain row ids) for each member that occurs."""
-        numbers = codes >> _ROW_BITS
+        numbers = codes >> TYPE_SHIFT
         for member in members(table_key):
             places = np.flatnonzero(numbers == self._numbers[member])
             if len(places):
-                yield member, places, codes[places] & _ROW_MASK
+                yield member, places, codes[places] & ROW_MASK
 
 
 def made_key(var: str) -> str:

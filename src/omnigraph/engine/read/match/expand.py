@@ -58,13 +58,15 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
     if (known := _named_target(run, frame, op)) is not None:
         return known
     sources = frame.rows(op.source)
-    lists = linked_lists(run, op.link, distinct_rows(sources), backward=op.source == op.link.head)
-    growth = lists.degrees(sources)
+    starts, inverse = distinct(sources)
+    lists = linked_lists(run, op.link, starts, backward=op.source == op.link.head)
+    growth = lists.degrees(starts)
+    growth = growth if starts is sources else growth[inverse]
     total, row_bytes = int(growth.sum()), 8 * (len(frame.bound) + 2)
     if not op.predicates and not op.edge_predicates:
         run.budget.admit(total, row_bytes=row_bytes)  # nothing will thin it out, so refuse it before any work is done
     if total <= _PIECE:
-        return _extended(run, frame, op, lists, live, exists=exists)
+        return _extended(run, frame, op, lists, live, exists=exists, told=(starts, inverse))
     # In pieces, so that a large step can be stopped in the middle and other threads get their turn.
     pieces: list[Frame] = []
     length = 0
@@ -97,10 +99,20 @@ def ranges(growth: Rows, piece: int | None = None) -> Iterator[tuple[int, int]]:
     return pairwise(bounds)
 
 
-def _extended(run: Run, frame: Frame, op: Expand, lists: Adjacency, live: frozenset[str], *, exists: bool) -> Frame:
+def _extended(
+    run: Run,
+    frame: Frame,
+    op: Expand,
+    lists: Adjacency,
+    live: frozenset[str],
+    *,
+    exists: bool,
+    told: tuple[Rows, Rows] | None = None,
+) -> Frame:
+    """`told` are the distinct sources and the place of each row among them, where they are known."""
     link = op.link
     sources = frame.rows(op.source)
-    starts, inverse = distinct(sources)
+    starts, inverse = distinct(sources) if told is None else told
     if starts is sources and frame.times is None and _is_plain(frame, op, live):
         nodes = lists.reached_once(starts) if exists else lists.reached(starts)
         return Frame(len(nodes), {op.target: Bound(f"node:{op.target_type}", nodes)})

@@ -12,7 +12,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import is_union
 from omnigraph.engine.read.match.reach import Neighbours, reach
-from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, woven
 
 Hop: TypeAlias = Callable[[Run, Link, str], Neighbours]
 """Makes one step over one edge type, given a plain link and a direction."""
@@ -32,7 +32,11 @@ def mixed_lists(run: Run, link: Link, starts: Rows, steps: Neighbours, *, backwa
         lists = lists if link.edge_var is not None else lists.simple
     at, nodes, edges = lists.expand(codes)
     fits = run.numbering.belongs(far, nodes)
-    return build(starts[at[fits]], run.numbering.decoded(far, nodes[fits]), edges[fits])
+    if not fits.all():
+        at, nodes, edges = at[fits], nodes[fits], edges[fits]
+    # Codes ascend as the row ids do, so the lists stay in their order.
+    counts = np.bincount(at, minlength=len(starts))
+    return gathered([starts], [counts], run.numbering.decoded(far, nodes), edges)
 
 
 class MixedSteps:
@@ -43,8 +47,11 @@ class MixedSteps:
         self._undirected = link.undirected
         self._edges_united = is_union(f"edge:{link.edge}")
         ways = [way for way in link.ways if all(run.exists(key) for key in _tables(way))]
-        self._ways = [_turned(way) if backward else way for way in ways]
-        self._hops = [hop(run, _plain(way), self._direction(way)) for way in self._ways]
+        turned = [_turned(way) if backward else way for way in ways]
+        # In the order that the codes of the nodes they lead to have.
+        turned.sort(key=lambda way: run.numbering.base(f"node:{way.to_type}"))
+        self._steps = [(way, hop(run, _plain(way), self._direction(way))) for way in turned]
+        self._apart = len({(way.from_type, way.to_type) for way in turned}) == len(turned)
 
     @property
     def span(self) -> int | None:
@@ -54,15 +61,19 @@ class MixedSteps:
     def around(self, rows: Rows) -> Adjacency:
         """Lists for these coded rows, over every way that starts at them."""
         numbering = self._run.numbering
-        sources, nodes, edges = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for way, hop in zip(self._ways, self._hops, strict=True):
+        parts: list[tuple[Rows, Rows, Rows]] = []
+        for way, hop in self._steps:
             for _, places, plain in numbering.split(f"node:{way.from_type}", rows):
                 at, neighbour, edge = hop.around(plain).expand(plain)
                 self._run.budget.admit(len(at), row_bytes=24)
-                sources.append(rows[places[at]])
-                nodes.append(neighbour + numbering.base(f"node:{way.to_type}"))
-                edges.append(edge + numbering.base(f"edge:{way.edge}") if self._edges_united else edge)
-        return build(np.concatenate(sources), np.concatenate(nodes), np.concatenate(edges))
+                neighbour = neighbour + numbering.base(f"node:{way.to_type}")
+                edge = edge + numbering.base(f"edge:{way.edge}") if self._edges_united else edge
+                parts.append((places[at], neighbour, edge))
+        if self._apart:
+            return woven(rows, parts)
+        empty = np.empty(0, np.int64)
+        at, nodes, edges = (np.concatenate([empty, *column]) for column in zip(*parts, strict=True)) if parts else (empty,) * 3
+        return build(rows[at], nodes, edges)
 
     def _direction(self, way: Way) -> str:
         if self._undirected and way.from_type == way.to_type:

@@ -12,7 +12,7 @@ from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.match.visited import LONGEST_MARKS, marks
-from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.adjacency import Adjacency, gathered
 
 # One search works on as many starts as keep its visited map within this many flags.
 _BITMAP_FLAGS = 1 << 26
@@ -53,18 +53,19 @@ def reach(
     space = Space.of(graph, starts, stride)
     if len(starts) == 1 and space.span is not None and space.span <= LONGEST_MARKS:
         return _reach_from_one(graph, starts, (low, high), space.span, backward=backward, budget=budget)
-    found: list[tuple[Rows, Rows]] = []
+    counts, nodes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     total = 0
     for begin in range(0, len(starts), space.width):
         block = starts[begin : begin + space.width]
-        for origin, node in _search(graph, block, (low, high), space, backward=backward, budget=budget):
-            found.append((block[origin], node))
-            total += len(node)
-            budget.admit(total, row_bytes=16)
-    if not found:
-        return build(*(np.empty(0, np.int64),) * 3)
-    sources, nodes = (np.concatenate(part) for part in zip(*found, strict=True))
-    return build(sources, nodes, np.zeros(len(nodes), np.int64)).simple
+        found = _search(graph, block, (low, high), space, backward=backward, budget=budget)
+        total += sum(len(node) for _, node in found)
+        budget.admit(total, row_bytes=16)
+        keys = np.concatenate([np.empty(0, np.int64), *(space.packed(origin, node) for origin, node in found)])
+        origin, node = space.unpacked(distinct_rows(keys))
+        counts.append(np.bincount(origin, minlength=len(block)))
+        nodes.append(node)
+    reached = np.concatenate(nodes)
+    return gathered([starts], [np.concatenate(counts)], reached, np.zeros(len(reached), np.int64)).knowing_simple()
 
 
 def returning(
@@ -156,11 +157,24 @@ class Space:
         """How many starts one search may have."""
         if self.span is not None:
             return max(1, _BITMAP_FLAGS // self.span)
-        return max(1, min(_SORTED_BLOCK, _LARGEST_KEY // self.stride))
+        return max(1, min(_SORTED_BLOCK, _LARGEST_KEY >> self.bits))
+
+    @property
+    def bits(self) -> int:
+        """As many as a node needs beside its start in one number."""
+        return ((self.stride if self.span is None else self.span) - 1).bit_length()
+
+    def packed(self, origin: Rows, node: Rows) -> Rows:
+        """Pairs of a start, by its position, and a node as numbers that sort alike."""
+        return (origin << self.bits) | node
+
+    def unpacked(self, keys: Rows) -> tuple[Rows, Rows]:
+        """The pairs again."""
+        return keys >> self.bits, keys & ((1 << self.bits) - 1)
 
     def visited(self, starts: int) -> Visited:
         """What a search has seen: nothing yet."""
-        return _SortedSet(self.stride) if self.span is None else _Bitmap(starts, self.span)
+        return _SortedSet(self) if self.span is None else _Bitmap(starts, self.span)
 
 
 def _span(graph: Neighbours, starts: Rows) -> int | None:
@@ -243,14 +257,14 @@ class _Bitmap:
 class _SortedSet:
     """Visited pairs as one ascending array of packed keys, for searches whose node space is not known."""
 
-    def __init__(self, stride: int) -> None:
-        self._stride = stride
+    def __init__(self, space: Space) -> None:
+        self._space = space
         self._keys = np.empty(0, np.int64)
 
     def fresh(self, origin: Rows, node: Rows) -> tuple[Rows, Rows]:
-        keys = distinct_rows(origin * self._stride + node)
+        keys = distinct_rows(self._space.packed(origin, node))
         if len(self._keys):
             place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
             keys = keys[self._keys[place] != keys]
         self._keys = np.sort(np.concatenate([self._keys, keys]))
-        return np.divmod(keys, self._stride)
+        return self._space.unpacked(keys)

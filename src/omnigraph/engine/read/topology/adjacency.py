@@ -167,6 +167,8 @@ class Adjacency:
     def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
         """Where the list of each row begins and ends; unknown rows have empty lists."""
         slots = len(self.offsets) - 1
+        if rows is self.keys:
+            return self.offsets[:-1], self.offsets[1:]
         if isinstance(self.keys, int):
             slot = rows - self.keys
             if len(slot) and int(slot.min()) >= 0 and int(slot.max()) < slots:
@@ -292,11 +294,33 @@ def gathered(
         return Adjacency(np.zeros(2, np.int64), neighbours, edges, 0)
     low, high = int(keys[0][0]), int(keys[-1][-1])
     if not _is_dense(low, high, len(neighbours)):
-        return Adjacency(_offsets(np.concatenate(counts)), neighbours, edges, np.concatenate(keys))
+        whole = keys[0] if len(keys) == 1 else np.concatenate(keys)
+        return Adjacency(_offsets(np.concatenate(counts)), neighbours, edges, whole)
     slots = np.zeros(high - low + 1, np.int64)
     for rows, times in zip(keys, counts, strict=True):
         slots[rows - low] = times
     return Adjacency(_offsets(slots), neighbours, edges, low)
+
+
+def woven(rows: Rows, parts: Sequence[tuple[Rows, Rows, Rows]]) -> Adjacency:
+    """Lists of ascending rows from parts that are lists themselves: (position in `rows`, neighbour, edge) in order.
+
+    What two parts have of one row is in the order of the parts, so nothing has to be sorted.
+    """
+    parts = [part for part in parts if len(part[0])]
+    if len(parts) == 1:
+        ((at, neighbours, edges),) = parts
+        return gathered([rows], [np.bincount(at, minlength=len(rows))], neighbours, edges)
+    counts = [np.bincount(at, minlength=len(rows)) for at, _, _ in parts]
+    whole = np.sum(counts, axis=0, dtype=np.int64) if parts else np.zeros(len(rows), np.int64)
+    begin = np.cumsum(whole) - whole
+    neighbours, edges = (np.empty(int(whole.sum()), np.int64) for _ in range(2))
+    for (at, near, edge), count in zip(parts, counts, strict=True):
+        place = np.repeat(begin - (np.cumsum(count) - count), count)
+        place += np.arange(len(at))
+        neighbours[place], edges[place] = near, edge
+        begin += count
+    return gathered([rows], [whole], neighbours, edges)
 
 
 def _is_dense(low: int, high: int, entries: int) -> bool:
