@@ -22,6 +22,15 @@ class Form:
     sql: str
 
 
+# The item that comes most often, of several the first; `{0}` is a list without nulls.
+_OFTEN = "list_transform({0}, lambda x: len(list_filter({0}, lambda y: y = x)))"
+MODE = "{0}[list_position(" + _OFTEN + ", list_max(" + _OFTEN + "))]"
+_FIRSTS = "list_filter({0}, lambda x, i: list_position({0}, x) = i)"
+# Points that are nowhere opposite each other, where the last digits of a distance would mean nothing.
+_SQUARED = (
+    "(power(sin(radians({2} * 30 - {0} * 30) / 2), 2) + cos(radians({0} * 30)) * cos(radians({2} * 30)) "
+    "* power(sin(radians({3} * 50 - {1} * 50) / 2), 2))"
+)
 # A zero divisor gives null; an operand beside a float is rounded to the nearest double.
 _DIVIDED = "(CAST({0} AS DOUBLE) / NULLIF(CAST({1} AS DOUBLE), 0.0::DOUBLE))"
 VALUE_FORMS = (
@@ -76,7 +85,14 @@ VALUE_FORMS = (
     Form("text", ("texts",), "list_min({0})", "list_min({0})"),
     Form("text", ("text", "text"), "least({0}, {1})", "CASE WHEN {0} <= {1} THEN {0} WHEN {0} > {1} THEN {1} END"),
     Form("text", ("bool",), "to_string({0})", "CAST({0} AS VARCHAR)"),
+    Form("text", ("texts",), "list_mode({0})", MODE),
+    Form("text", ("texts",), "list_max({0})", "list_max({0})"),
+    Form("bool", ("bool",), "to_bool(to_string({0}))", "({0})"),
+    Form("bool", ("text",), "try_to_bool({0} + {0})", "CASE WHEN FALSE THEN TRUE END"),
     # Lists.
+    Form("texts", ("texts",), "list_distinct({0})", _FIRSTS),
+    Form("ints", ("ints",), "list_distinct({0} )", _FIRSTS),
+    Form("ints", ("int", "int"), "list({0}, {1}, {0})", "CASE WHEN {0} + {1} IS NOT NULL THEN [{0}, {1}, {0}] END"),
     Form("texts", ("words",), 'split({0}, " ")', "string_split({0}, ' ')"),
     Form("texts", ("texts",), "list_sort({0})", "list_sort({0})"),
     Form("texts", ("text", "text"), "[{0}, {1}]", "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE [{0}, {1}] END"),
@@ -84,6 +100,9 @@ VALUE_FORMS = (
     Form("ints", ("ints",), "list_sort({0})", "list_sort({0})"),
     Form("ints", ("int",), "range(0, {0})", "CASE WHEN {0} IS NULL THEN NULL ELSE range(0, {0} + 1) END"),
     # Whole numbers.
+    Form("int", ("ints",), "list_mode({0})", MODE),
+    Form("int", ("int",), "to_int(to_string({0}))", "CAST({0} AS BIGINT)"),
+    Form("int", ("date",), "(day({0}) * 100 + month({0}))", "(day({0}) * 100 + month({0}))"),
     Form("int", ("ints",), "list_min({0})", "list_min({0})"),
     Form("int", ("int", "int"), "least({0}, {1})", "CASE WHEN {0} <= {1} THEN {0} WHEN {0} > {1} THEN {1} END"),
     Form("int", ("date",), "month({0})", "month({0})"),
@@ -155,7 +174,19 @@ VALUE_FORMS = (
         "CASE WHEN list_inner_product({0}, {0}) > 0 THEN "
         "list_cosine_similarity(CAST({0} AS DOUBLE[]), [1.0::DOUBLE, 2.0::DOUBLE]) END",
     ),
+    Form("float", ("int",), "to_float(to_string({0}))", "CAST({0} AS DOUBLE)"),
+    Form(
+        "float",
+        ("int", "int", "int", "int"),
+        "geo_distance({0} * 30, {1} * 50, {2} * 30, {3} * 50)",
+        f"(2 * 6371008.8::DOUBLE * asin(sqrt({_SQUARED})))",
+    ),
     # Dates and instants.
+    Form("date", ("date",), "to_date(to_string({0}))", "{0}"),
+    Form("instant", ("date",), "to_datetime({0})", "CAST({0} AS TIMESTAMP)"),
+    Form("instant", ("text",), "try_to_datetime({0})", "TRY_CAST({0} AS TIMESTAMP)"),
+    Form("instant", ("date",), 'parse_date(format_date({0}, "%j of %Y"), "%j of %Y")', "CAST({0} AS TIMESTAMP)"),
+    Form("instant", ("text",), 'try_parse_date({0}, "%Y")', "CASE WHEN FALSE THEN TIMESTAMP '2020-01-01' END"),
     Form("date", ("date",), 'date_trunc({0}, "quarter")', "CAST(date_trunc('quarter', {0}) AS DATE)"),
     Form("date", ("date",), 'date_trunc({0}, "week")', "CAST(date_trunc('week', {0}) AS DATE)"),
     Form("date", ("text",), "try_to_date({0})", "TRY_CAST({0} AS DATE)"),
@@ -204,6 +235,7 @@ TRUTH_FORMS = (
     Form("truth", ("text", "texts"), "{0} in {1}", _MEMBER),
     Form("truth", ("text", "texts"), "{0} not in {1}", f"NOT ({_MEMBER})"),
     Form("truth", ("int", "ints"), "{0} in {1}", _MEMBER),
+    Form("truth", ("instant",), "{0} < now()", "({0} < TIMESTAMP '2026-01-01')"),
     Form("truth", ("words", "query"), "search({0}, {1})", _SEARCH),
     Form("truth", ("words", "query"), "match_text({0}, {1})", _SEARCH),
     Form("truth", ("words", "query"), "search_all({0}, {1})", _ALL_WORDS),

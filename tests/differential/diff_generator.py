@@ -14,6 +14,7 @@ from diff_tree import (
     Apply,
     Bind,
     Block,
+    Bm25,
     Clause,
     Column,
     Compare,
@@ -37,6 +38,7 @@ from diff_tree import (
     Way,
     Where,
     Whole,
+    Window,
 )  # fmt: skip
 from diff_world import EDGES, GRADES, NAMED, TEXTS, VALUES, shared
 
@@ -119,7 +121,9 @@ class Generator:
 
     def _list(self, scope: Scope, depth: int, *, top: bool) -> tuple[Clause, ...]:
         plain: list[Clause] = []
-        if top or self.rng.random() < 0.2:
+        if top and self.rng.random() < 0.05:
+            plain += self._subtype(scope)
+        elif top or self.rng.random() < 0.2:
             plain.append(self._bind(scope) if self.rng.random() < 0.75 else self._step(scope, anchored=False))
         plain += [self._plain(scope) for _ in range(self.rng.choice([0, 1, 1, 2, 3] if top else [1, 1, 2]))]
         if top and self.rng.random() < 0.1 and scope.cost < 4 and (unwound := self._unwind(scope)) is not None:
@@ -127,6 +131,8 @@ class Generator:
             plain += [Where(self.condition(scope))] if self.rng.random() < 0.5 else []
         blocks: list[Clause] = []
         late: list[Clause] = []
+        if not top and (narrowed := self._narrowed(scope)) is not None:
+            plain.append(narrowed)
         if depth and self.rng.random() < 0.18:
             plain.append(self._alternatives(scope, depth))
         for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2]) if depth else 0):
@@ -142,6 +148,19 @@ class Generator:
                 if self.rng.random() < 0.35:
                     late.append(Where(self.condition(scope, only=set(block.binds))))
         return self._interleaved(plain, blocks, late)
+
+    def _subtype(self, scope: Scope) -> list[Clause]:
+        """A variable over an interface, then over one of its types: it ranges over that one from the beginning."""
+        name = scope.bind(scope.names.pop(), what := Var("node", (self.rng.choice(NAMED),)))
+        return [Bind(name, Var("node", NAMED, "Named")), Bind(name, what, self._inline(what), new=False)]
+
+    def _narrowed(self, scope: Scope) -> Clause | None:
+        """Inside a block, of which type a node from outside is."""
+        united = [name for name in scope.nodes() if scope.variables[name].united and name not in scope.own]
+        if not united or self.rng.random() < 0.8:
+            return None
+        name = self.rng.choice(united)
+        return Bind(name, Var("node", (self.rng.choice(scope.variables[name].types),)), new=False)
 
     def _unwind(self, scope: Scope) -> Unwind | None:
         items = self.value(scope, ("texts", "ints"))
@@ -279,6 +298,10 @@ class Generator:
         undirected = edges == ["Knows"] and rng.random() < 0.25
         types = [None if name is None else scope.variables[name].types for name in (left, right)]
         path = rng.random() < 0.15
+        if edges != ["Knows"] and hops is None and not path and rng.random() < 0.2:
+            # One hop regardless of direction, also between different types.
+            both = _both_ways(edges, types[0], types[1])
+            return None if both is None else self._finished(scope, (left, right), both, None, undirected=True, path=False)
         chained = len(edges) > 1 and (path if hops is None else hops != (1, 1))
         ways = _oriented(edges, types[0], types[1], chained=chained)
         if ways is None:
@@ -315,12 +338,12 @@ class Generator:
         named_ends = not any(name.startswith("hidden") for name in named)
         if path and named_ends:
             if {way.edge for way in ways} == {"Knows"} and hops is None and named[0] != named[1]:
-                kind = rng.choice(["shortest", "all shortest", "simple", "cheapest"])
+                kind = rng.choice(["shortest", "all shortest", "shortest 2", "simple", "cheapest", "cheapest 2"])
                 hops = (1, 3) if kind == "simple" else None
-            several = kind in ("all shortest", "simple")
+            several = kind not in ("shortest", "cheapest")
             path_var = scope.bind(scope.names.pop(), Var("paths" if several else "path", (kind,)))
         elif hops in (None, (1, 1)) and rng.random() < 0.3 and scope.cost < 5:
-            edge_var = scope.bind(scope.names.pop(), Var("edge", tuple(sorted(way.edge for way in ways))))
+            edge_var = scope.bind(scope.names.pop(), Var("edge", tuple(sorted({way.edge for way in ways}))))
             hops = None
         if edge_var is None and rng.random() < 0.15:
             least = rng.randint(-1, 2)
@@ -353,6 +376,12 @@ class Generator:
         optional = [name for name in nodes if scope.variables[name].optional]
         if optional and choice < 0.4:
             return IsNull(rng.choice(optional), rng.random() < 0.5)
+        persons = [
+            name for name in nodes if scope.variables[name].types == ("Person",) and not scope.variables[name].optional
+        ]
+        if persons and 0.27 < choice < 0.29:
+            share = rng.choice([0.0, 0.125, 0.5])
+            return Compare(rng.choice(["<", ">"]), Bm25(rng.choice(persons), "oak"), _literal("float", share))
         if choice < 0.55 and (found := self._truth(scope, only)) is not None:
             return found
         left = self.value(scope, ORDERED, only=only)
@@ -421,7 +450,8 @@ class Generator:
         declared = ("I64" if value < 2**63 else "U64") if family == "large" else _DECLARED[family]
         if param and self.rng.random() < 0.2:
             self.params += 1
-            return Lit(found.family, found.text, found.sql, f"x{self.params}", value, declared)
+            default = self.rng.random() < 0.4
+            return Lit(found.family, found.text, found.sql, f"x{self.params}", value, declared, default)
         return found
 
     def _grade(self) -> Lit:
@@ -439,6 +469,8 @@ def handed_on(stage: Query, scope: Scope) -> dict[str, Var]:
 
 
 def _family(expr: Any) -> str:
+    if isinstance(expr, Window):
+        return "int"
     if not isinstance(expr, Aggregate):
         return "text" if expr.family == "words" else str(expr.family)
     return "int" if expr.function == "count" else _family(expr.arg)
@@ -455,14 +487,21 @@ def properties(scope: Scope) -> list[Prop | Name]:
             found.append(Name(name, what.types[0], place))
             continue
         if what.kind in ("path", "paths"):
+            (kind,) = what.types
             found.append(Prop(name, "length", "int"))
-            found.append(Prop(name, "cost", "float") if "cheapest" in what.types else Prop(name, "nodes", "path"))
+            if kind.startswith("cheapest"):
+                found.append(Prop(name, "cost", "float"))
+            if kind != "cheapest":
+                found.append(Prop(name, "nodes", "path"))
+            if what.kind == "paths":
+                found += [Prop(name, "edges", "path"), Prop(name, "nodes.n", "ints"), Prop(name, "nodes.name", "texts")]
             continue
         if what.kind == "edge":
             found += [Prop(name, "from", "text"), Prop(name, "to", "text")]
         readable = shared(what.types, interface=what.interface is not None)
         found += [Prop(name, each, family) for each, family in readable.items()]
         found.append(Prop(name, "id", "text"))
+        found += [Name(f"id(${name})", "text", f'"{name}"."id"'), Name(f"type(${name})", "text", f'"{name}"."_t"')]
     return found
 
 
@@ -473,6 +512,23 @@ def _oriented(edges: list[str], left: Any, right: Any, *, chained: bool) -> tupl
     found = tuple(way for way in ways if way is not None)
     starts = left is None or any(way.start in left for way in found)
     return found if starts and (right is None or any(way.end in right for way in found)) else None
+
+
+def _both_ways(edges: list[str], left: Any, right: Any) -> tuple[Way, ...] | None:
+    """Each edge in the directions that fit the ends."""
+    found: list[Way] = []
+    for edge in edges:
+        source, target = EDGES[edge]
+        turned = [] if source == target else [Way(edge, target, source, True)]
+        fitting = [
+            way
+            for way in (Way(edge, source, target, False), *turned)
+            if (left is None or way.start in left) and (right is None or way.end in right)
+        ]
+        if not fitting:
+            return None
+        found += fitting
+    return tuple(found)
 
 
 def _alone(edge: str, left: Any, right: Any) -> Way | None:

@@ -5,13 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from diff_forms import ORDERED
-from diff_tree import Aggregate, Bm25, Clause, Column, Having, Key, Nearest, Prop, Query, Var, Whole, Window
+from diff_tree import (
+    Aggregate,
+    Bm25,
+    Clause,
+    Column,
+    Counted,
+    Having,
+    Key,
+    Nearest,
+    Prop,
+    Query,
+    Record,
+    Var,
+    Whole,
+    Window,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from diff_generator import Generator, Scope
 
 
-_NEWER = ("stddev", "variance", "median", "percentile", "any", "all", "first", "last")
+_NEWER = ("stddev", "variance", "median", "percentile", "any", "all", "first", "last", "mode")
+_DISTINCT = ("count", "collect", "sum", "avg", "variance", "stddev", "median", "percentile", "min", "max")
+_PLACES = ("row_number", "rank", "dense_rank")
 
 
 class Results:
@@ -53,11 +70,13 @@ class Results:
             if grouped and rng.random() < 0.75:
                 counted = found is None or found.family == "bool" or rng.random() < 0.5
                 found = Aggregate("count", None) if counted else Aggregate(rng.choice(["min", "max"]), found)
+            elif not grouped and rng.random() < 0.15:
+                found = self._window(_PLACES) or found
             if found is None:
                 found = self.gen.literal("int", param=False)
             columns.append(Column(f"s{at}", found))
         grouped = any(isinstance(column.expr, Aggregate) for column in columns)
-        values = [column for column in columns if not isinstance(column.expr, Whole)]
+        values = [column for column in columns if not isinstance(column.expr, Whole | Window)]
         order = (Key(rng.choice(values).name, rng.random() < 0.5),) if values and rng.random() < 0.4 else ()
         limit = rng.choice([1, 2, 3, 5, 8]) if rng.random() < 0.35 else None
         distinct = not grouped and rng.random() < 0.3
@@ -89,28 +108,37 @@ class Results:
             return Whole(rng.choice(nodes))
         if choice > 0.9 and (window := self._window()) is not None:
             return window
+        if 0.8 < choice < 0.86:
+            return self.gen.condition(self.scope)  # a condition is a value
+        if 0.86 < choice < 0.88:
+            inner = self.scope.inner()
+            return Counted(self.gen._list(inner, 0, top=False), dict(inner.own))
         persons = self._persons()
         if persons and choice < 0.3:
             return Nearest(rng.choice(persons), (1.0, 0.0))
+        if plain := [name for name in persons if not self.scope.variables[name].optional and choice > 0.88]:
+            return Bm25(rng.choice(plain), rng.choice(["oak", "elm"]))
         found = self.gen.value(self.scope, (*ORDERED, "texts", "ints", "path", "vector"))
         return found if found is not None else self.gen.literal("int", param=False)
 
-    def _window(self) -> Window | None:
+    def _window(self, functions: tuple[str, ...] = ()) -> Window | None:
         """A value of rows in their groups; what it reads is stored, so that nothing can overflow."""
         rng = self.rng
         if any(name.startswith("hidden") for name in self.scope.variables):
             return None  # rows that differ in nothing that has a name have no order
-        function = rng.choice(["row_number", "rank", "dense_rank", "lag", "lead", "sum", "count", "min", "max"])
-        families = ("int",) if function == "sum" else ("int", "text", "date")
-        arg = (
-            None if function in ("row_number", "rank", "dense_rank") else self.gen.value(self.scope, families, depth=0)
-        )
+        function = rng.choice(functions or (*_PLACES, "lag", "lead", "sum", "count", "min", "max", "avg"))
+        families = ("int",) if function in ("sum", "avg") else ("int", "text", "date")
+        arg = None if function in _PLACES else self.gen.value(self.scope, families, depth=0)
         key = self.gen.value(self.scope, ("int", "text", "date", "bool"), depth=0)
         group = self.gen.value(self.scope, ("int", "text", "bool"), depth=0)
-        if key is None or (arg is None and function not in ("row_number", "rank", "dense_rank")):
+        if key is None or (arg is None and function not in _PLACES):
             return None
         per = (group,) if group is not None and rng.random() < 0.6 else ()
-        return Window(function, arg, per, key, rng.random() < 0.5)
+        beside = function in ("lag", "lead")
+        if not beside and function not in _PLACES and rng.random() < 0.3:
+            return Window(function, arg, per, None)
+        distance = rng.choice([None, 2, 3]) if beside else None
+        return Window(function, arg, per, key, rng.random() < 0.5, distance)
 
     def _groups(self) -> list[Column]:
         columns: list[Column] = []
@@ -119,6 +147,8 @@ class Results:
             nodes = self.scope.nodes()
             if nodes and (found is None or self.rng.random() < 0.3):
                 found = Whole(self.rng.choice(nodes))
+            elif self.rng.random() < 0.08:
+                found = self.gen.condition(self.scope, depth=0)
             if found is not None:
                 columns.append(Column(f"g{at}", found))
         columns += [Column(f"x{at}", self._aggregate()) for at in range(self.rng.randint(1, 3))]
@@ -128,7 +158,7 @@ class Results:
     def _aggregate(self) -> Aggregate:
         rng, value, nodes = self.rng, self.gen.value, [*self.scope.nodes(), *self.scope.edges()]
         function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect", *_NEWER])
-        distinct = function in ("count", "collect", "sum", "avg", "variance") and rng.random() < 0.4
+        distinct = function in _DISTINCT and rng.random() < 0.35
         arg: Any = None
         match function:
             case "count" if nodes and rng.random() < 0.4:
@@ -141,7 +171,10 @@ class Results:
                 arg = value(self.scope, ("int",))
             case "any" | "all":
                 arg = value(self.scope, ("bool",))
-            case "first" | "last":
+            case "collect" | "first" | "last" if nodes and rng.random() < 0.3:
+                arg = Whole(rng.choice(nodes)) if rng.random() < 0.6 else self._record(nodes)
+                distinct = False
+            case "first" | "last" | "mode":
                 arg = value(self.scope, ORDERED)
             case "min" | "max":
                 arg = value(self.scope, tuple(family for family in ORDERED if family != "bool"))
@@ -151,7 +184,14 @@ class Results:
             function, distinct = "count", False
         where = self.gen.condition(self.scope, depth=0) if rng.random() < 0.2 else None
         after = rng.choice(["", "", " + 1", " * 0.5"]) if function in ("count", "sum", "variance") else ""
-        return Aggregate(function, arg, distinct, where, after)
+        key = None
+        if function in ("collect", "first", "last") and not distinct and rng.random() < 0.35:
+            key = value(self.scope, ("int", "text", "date"), depth=0)
+        return Aggregate(function, arg, distinct, where, after, key, key is not None and rng.random() < 0.5)
+
+    def _record(self, nodes: list[str]) -> Record:
+        value = self.gen.value(self.scope, ("int", "text", "bool", "date", "texts")) or self.gen.literal("int")
+        return Record((("one", value), ("two", Whole(self.rng.choice(nodes)))))
 
     def _having(self, columns: list[Column]) -> tuple[Having, ...]:
         if self.rng.random() > 0.14:
@@ -173,6 +213,8 @@ class Results:
             if grouped or self.rng.random() < 0.4:
                 names = [column.name for column in columns if _has_order(column.expr)]
                 expr: Any = self.rng.choice(names) if names else None
+            elif (nodes := self.scope.nodes()) and self.rng.random() < 0.12:
+                expr = Whole(self.rng.choice(nodes))
             else:
                 expr = self.gen.value(self.scope, ORDERED, depth=0)
             if expr is not None and expr not in [key.expr for key in keys]:
@@ -195,7 +237,7 @@ def _has_order(expr: Any) -> bool:
     if isinstance(expr, Window):
         return False  # SQL has no window inside the order of another
     if isinstance(expr, Aggregate):
-        return expr.function != "collect"
+        return expr.function != "collect" and not isinstance(expr.arg, Record)
     return not isinstance(expr, Nearest) and not (
         isinstance(expr, Prop) and expr.family in ("texts", "ints", "path", "vector")
     )

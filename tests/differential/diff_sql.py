@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from diff_forms import MODE
 from diff_steps import Steps
 from diff_tree import (
     Aggregate,
@@ -31,6 +32,7 @@ from diff_tree import (
     Nearest,
     Prop,
     Query,
+    Record,
     Same,
     Step,
     Union,
@@ -113,6 +115,11 @@ class Translator:
             tests.append(f"({self._rank(ranked[0])}) IS NOT NULL")
         self.ties = self._row_order(replace(query, order=()))
         parts = {f"c{at}": self._column(column.expr) for at, column in enumerate(query.columns)}
+        parts |= {
+            f"k{at}": self.value(column.expr.key)
+            for at, column in enumerate(query.columns)
+            if isinstance(column.expr, Aggregate) and column.expr.key is not None
+        }
         parts |= {f"p{at}": self._column(each) for at, each in enumerate(query.per) if not isinstance(each, str)}
         rn = f"row_number() OVER (ORDER BY {', '.join(self._row_order(query)) or '1'}) AS rn"
         where = f" WHERE {' AND '.join(tests)}" if tests else ""
@@ -138,6 +145,10 @@ class Translator:
                 outputs.append(name)
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         rows = f"SELECT {', '.join(outputs)}, min(rn) AS rn FROM ({matched}){group}"
+        modes = [at for at, column in enumerate(query.columns) if getattr(column.expr, "function", "") == "mode"]
+        if modes:
+            shown = ", ".join(f"{MODE.format(f'c{at}')} AS c{at}" for at in modes)
+            rows = f"SELECT * REPLACE ({shown}) FROM ({rows})"
         names = [f"c{at}" for at in range(len(query.columns))]
         order = f"row_number() OVER (ORDER BY {', '.join([*self._group_order(query), 'rn'])}) AS rn"
         return f"SELECT {', '.join(names)}, {order} FROM ({rows}){self._having(query, names)}"
@@ -200,6 +211,8 @@ class Translator:
         if isinstance(expr, str):
             column = next(column for column in query.columns if column.name == expr)
             return _identity(column.expr.var) if isinstance(column.expr, Whole) else [self._column(column.expr)]
+        if isinstance(expr, Whole):
+            return _identity(expr.var)
         assert not isinstance(expr, Nearest | Bm25)
         return [self.value(expr)]
 
@@ -222,6 +235,10 @@ class Translator:
                 return self._window(expr)
             case Nearest():
                 return self._rank(expr)
+            case Record(members):
+                return "{" + ", ".join(f"'{name}': {self._column(value)}" for name, value in members) + "}"
+            case Compare() | In() | IsNull() | Same() | Either() | Exists():
+                return self.condition(expr)
             case Aggregate(arg=arg, where=where):
                 value = "1" if arg is None else self._column(arg)
                 return value if where is None else f"CASE WHEN {self.condition(where)} THEN {value} END"
@@ -230,7 +247,11 @@ class Translator:
 
     def _window(self, window: Window) -> str:
         value = "" if window.arg is None else self.value(window.arg)
+        value += "" if window.distance is None else f", {window.distance}"
         groups = f"PARTITION BY {', '.join(map(self.value, window.per))} " if window.per else ""
+        if window.key is None:
+            found = f"{window.function}({value}) OVER ({groups})"
+            return f"CAST({found} AS DOUBLE)" if window.function == "sum" else found
         keys = _directed([self.value(window.key)], descending=window.descending)
         order = keys if window.function in ("rank", "dense_rank") else [*keys, *self.ties]
         if window.function in ("row_number", "rank", "dense_rank", "lag", "lead"):
@@ -253,9 +274,10 @@ class Translator:
             match clause:
                 case Bind(var, what, inline, new):
                     if new:
-                        tables += _table(var, what, known)
+                        tables += _table(var, _narrower(what, bound.get(var)), known)
                     else:
-                        tests.append(f'"{var}"."id" IS NOT NULL')
+                        types = ", ".join(f"'{each}'" for each in what.types)
+                        tests.append(f'"{var}"."_t" IN ({types})')
                     tests += [self._inline(var, *each) for each in inline]
                 case Step():
                     for end in clause.introduces:
@@ -343,6 +365,8 @@ class Translator:
                 return f'"{var}"."{_ENDS.get(name, name)}"'
             case Lit(sql=sql) | Name(sql=sql):
                 return sql
+            case Bm25():
+                return f"COALESCE({self._rank(value)}, 0.0::DOUBLE)"
             case Counted(clauses, binds):
                 source, tests = self._solve(clauses, binds)
                 return f"(SELECT count(*) FROM {source}{' WHERE ' + ' AND '.join(tests) if tests else ''})"
@@ -430,7 +454,8 @@ def _fold(call: Aggregate, name: str) -> str:
 def _folded(call: Aggregate, name: str) -> str:
     word = "DISTINCT " if call.distinct else ""
     double = f"CAST({name} AS DOUBLE)"
-    listed = f"(list({name} ORDER BY rn) FILTER ({name} IS NOT NULL))"
+    key = f"{_directed([f'k{name[1:]}'], descending=call.descending)[0]}, " if call.key is not None else ""
+    listed = f"(list({name} ORDER BY {key}rn) FILTER ({name} IS NOT NULL))"
     match call.function:
         case "count" if call.arg is None and call.where is None:
             return "count(*)"
@@ -447,7 +472,9 @@ def _folded(call: Aggregate, name: str) -> str:
         case "stddev" | "variance":
             return f"{'stddev_samp' if call.function == 'stddev' else 'var_samp'}({word}{double})"
         case "median" | "percentile":
-            return f"quantile_cont({double}, {0.5 if call.function == 'median' else 0.25})"
+            return f"quantile_cont({word}{double}, {0.5 if call.function == 'median' else 0.25})"
+        case "mode":
+            return listed  # and of that the item that comes most often
         case "any" | "all":
             return f"{'bool_or' if call.function == 'any' else 'bool_and'}({name})"
         case function:
@@ -468,9 +495,14 @@ def _table(var: str, what: Var, known: set[str]) -> list[str]:
     return [f'({parts}) AS "{var}"']
 
 
+def _narrower(what: Var, known: Var | None) -> Var:
+    """What a variable ranges over in the end, if another clause says more about it."""
+    return known if known is not None and set(known.types) < set(what.types) else what
+
+
 def _edge_table(step: Step, known: set[str]) -> list[str]:
     assert step.edge_var is not None
-    edges = [way.edge for way in step.ways]
+    edges = list(dict.fromkeys(way.edge for way in step.ways))
     names = [name for name in PROPERTIES[edges[0]] if all(name in PROPERTIES[edge] for edge in edges)]
     columns = ", ".join(["_t", "id", "src", "dst", *(f'"{name}"' for name in names)])
     known.add(step.edge_var)

@@ -80,7 +80,11 @@ class Steps:
         """(st, s, tt, t, length, nodes, cost) of other paths; those of several between two ends as `place` orders them."""
         if (name, step.path) not in self.world.tables:
             self.world.tables[name, step.path] = found = f"{name}_{step.path.replace(' ', '_')}"
-            self.world.db.execute(f"CREATE TABLE {found} AS {getattr(self, f'_{step.path.split()[0]}')(name, step)}")
+            word, *more = step.path.split()
+            made = self._first(name, step) if more == ["2"] else getattr(self, f"_{word}")(name, step)
+            self.world.db.execute(f"CREATE TABLE {found} AS {made}")
+            if word == "all" or more or word == "simple":
+                self._describe(name, found, step)
         return self.world.tables[name, step.path]
 
     def _all(self, name: str, step: Step) -> str:
@@ -103,6 +107,44 @@ class Steps:
               WHERE p.d < 3 AND NOT list_contains(p.nodes, e.t)
             ) SELECT st, s, tt, t, CAST(d AS BIGINT) AS length, nodes, {{'d': d, 'nodes': nodes}} AS place
             FROM path WHERE d > 0"""
+
+    def _first(self, name: str, step: Step) -> str:
+        """The first two paths that meet no node twice, by what they cost, by their length, by their nodes."""
+        costs = step.path.startswith("cheapest")
+        steps = self._edges(step, costs=costs)
+        return f"""WITH RECURSIVE step AS ({steps}), path(st, s, tt, t, d, cost, nodes) AS (
+              SELECT st, s, tt, t, 0, 0::BIGINT, [s] FROM {name}_dist WHERE d = 0
+              UNION
+              SELECT p.st, p.s, e.tt, e.t, p.d + 1, p.cost + e.cost, list_append(p.nodes, e.t)
+              FROM path p JOIN step e ON e.st = p.tt AND e.s = p.t WHERE NOT list_contains(p.nodes, e.t)
+            ) SELECT st, s, tt, t, CAST(d AS BIGINT) AS length, nodes, CAST(cost AS DOUBLE) AS cost,
+              row_number() OVER (PARTITION BY st, s, tt, t ORDER BY cost, d, nodes) AS place
+            FROM path WHERE d > 0 QUALIFY place <= 2"""
+
+    def _edges(self, step: Step, *, costs: bool) -> str:
+        """(st, s, tt, t, cost, edge): of parallel edges the one that costs least, then the one whose id comes first."""
+        found = " UNION ALL ".join(
+            _pairs(way, undirected=step.undirected, cost=True, least=step.least) for way in step.ways
+        )
+        cost = "cost" if costs else "0::BIGINT AS cost"
+        return (
+            f"SELECT st, s, tt, t, min((cost, edge))[1] AS cost, min((cost, edge))[2] AS edge "
+            f"FROM (SELECT st, s, tt, t, edge, {cost} FROM ({found})) WHERE cost IS NOT NULL GROUP BY st, s, tt, t"
+        )
+
+    def _describe(self, name: str, found: str, step: Step) -> None:
+        """The edges of paths between persons, and what their nodes have; nulls are left out."""
+        run = self.world.db.execute
+        edges = run(self._edges(step, costs=step.path.startswith("cheapest"))).fetchall()
+        taken = _map({f"{s} {t}": edge for _, s, _, t, _, edge in edges}, "VARCHAR")
+        run(f'ALTER TABLE {found} ADD COLUMN "edges" VARCHAR[]')
+        pairs = "list_transform(nodes[:-2], lambda x, i: x || ' ' || nodes[i + 1])"
+        run(f"UPDATE {found} SET edges = list_transform({pairs}, lambda x: {taken}[x])")
+        for property, stored in (("n", "BIGINT"), ("name", "VARCHAR")):
+            values = _map({row["id"]: row[property] for row in self.world.rows["Person"]}, stored)
+            run(f'ALTER TABLE {found} ADD COLUMN "nodes.{property}" {stored}[]')
+            listed = f"list_transform(nodes, lambda x: {values}[x])"
+            run(f'UPDATE {found} SET "nodes.{property}" = list_filter({listed}, lambda x: x IS NOT NULL)')
 
     def _cheapest(self, name: str, step: Step) -> str:
         nodes = len(self.world.rows["Person"])
@@ -168,12 +210,12 @@ class Steps:
 
 def _pairs(way: Way, *, undirected: bool, cost: bool = False, least: int | None = None) -> str:
     ends = ("dst", "src") if way.against else ("src", "dst")
-    more = ", abs(w) + 1 AS cost" if cost else ""
+    more = ", abs(w) + 1 AS cost, id AS edge" if cost else ""
     kept = "" if least is None else f" WHERE w >= {least}"
     forward = (
         f"SELECT '{way.start}' AS st, {ends[0]} AS s, '{way.end}' AS tt, {ends[1]} AS t{more} FROM {way.edge}{kept}"
     )
-    if not undirected:
+    if not undirected or way.start != way.end:
         return forward
     return f"{forward} UNION SELECT '{way.end}', {ends[1]}, '{way.start}', {ends[0]}{more} FROM {way.edge}{kept}"
 
@@ -183,7 +225,17 @@ def _joins(way: Way, step: Step, edge: str) -> str:
     ends = ("dst", "src") if way.against else ("src", "dst")
     types = f"{edge}._t = '{way.edge}' AND {left}._t = '{way.start}' AND {right}._t = '{way.end}'"
     forward = f"{edge}.{ends[0]} = {left}.id AND {edge}.{ends[1]} = {right}.id"
-    if not step.undirected:
+    if not step.undirected or way.start != way.end:
         return f"({types} AND {forward})"
     backward = f"{edge}.{ends[1]} = {left}.id AND {edge}.{ends[0]} = {right}.id"
     return f"({types} AND ({forward} OR {backward}))"
+
+
+def _map(values: dict[str, object], stored: str) -> str:
+    """A constant map; the keys are plain names."""
+    shown = [
+        "NULL" if value is None else str(value) if stored == "BIGINT" else "'" + str(value).replace("'", "''") + "'"
+        for value in values.values()
+    ]
+    items = [f"'{key}': CAST({value} AS {stored})" for key, value in zip(values, shown, strict=True)]
+    return "MAP {" + ", ".join(items) + "}"

@@ -30,6 +30,7 @@ class Lit:
     param: str | None = None
     value: object = None
     declared: str = ""
+    default: bool = False  # it is the default of its parameter, which is not sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,16 @@ class Apply:
         return self.form.result
 
 
-Value: TypeAlias = Prop | Lit | Apply | Name | Counted
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """`bm25($var.words, "…")` for one word, as a value or as what rows are ranked by."""
+
+    var: str
+    word: str
+    family: str = "float"
+
+
+Value: TypeAlias = Prop | Lit | Apply | Name | Counted | Bm25
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +163,7 @@ class Step:
     hops: tuple[int, int | None] | None = None
     edge_var: str | None = None
     path_var: str | None = None
-    path: str = "shortest"  # which paths: shortest, all shortest, simple, cheapest
+    path: str = "shortest"  # which paths: shortest, all shortest, shortest 2, simple, cheapest, cheapest 2
     least: int | None = None  # of the number `w` of every edge along it
     introduces: tuple[str, ...] = ()  # the ends that nothing else binds
 
@@ -208,12 +218,21 @@ class Whole:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """`{ name: value, … }`, which aggregates collect."""
+
+    members: tuple[tuple[str, Value | Whole], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     function: str
-    arg: Value | Whole | None
+    arg: Value | Whole | Record | None
     distinct: bool = False
     where: Condition | None = None
     after: str = ""  # what is computed with it
+    key: Value | None = None  # what its rows are taken in the order of
+    descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,35 +244,28 @@ class Nearest:
 
 
 @dataclass(frozen=True, slots=True)
-class Bm25:
-    """`bm25($var.words, "…")` for one word, as what rows are ranked by."""
-
-    var: str
-    word: str
-
-
-@dataclass(frozen=True, slots=True)
 class Window:
-    """A value of a row among those of its group, by one key and the order of rows."""
+    """A value of a row among those of its group, by one key and the order of rows; without a key, of all of the group."""
 
     function: str
     arg: Value | None
     per: tuple[Value, ...]
-    key: Value
+    key: Value | None
     descending: bool = False
+    distance: int | None = None  # of the row before or after
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
-    expr: Value | Whole | Aggregate | Nearest | Window
+    expr: Value | Whole | Aggregate | Nearest | Window | Condition
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What to order by: a value, a column by its name, or a rank."""
+    """What to order by: a value, a column by its name, a node, or a rank."""
 
-    expr: Value | str | Nearest | Bm25
+    expr: Value | str | Nearest | Whole
     descending: bool = False
 
 
@@ -313,8 +325,10 @@ def to_text(query: Query | Union) -> tuple[str, dict[str, object]]:
     else:
         text = _part(query, params)
     text += _limits(query, params)
-    declared = ", ".join(f"${name}: {lit.declared}" for name, lit in params.items())
-    return f"query q({declared}) {{ {text} }}", {name: lit.value for name, lit in params.items()}
+    declared = ", ".join(
+        f"${name}: {lit.declared}{f' = {lit.text}' if lit.default else ''}" for name, lit in params.items()
+    )
+    return f"query q({declared}) {{ {text} }}", {name: lit.value for name, lit in params.items() if not lit.default}
 
 
 def _limits(query: Query | Union, params: dict[str, Lit]) -> str:
@@ -360,7 +374,7 @@ def _clause(clause: Clause, params: dict[str, Lit]) -> str:
 
 
 def _step(step: Step) -> str:
-    name = "|".join(way.edge[0].lower() + way.edge[1:] for way in step.ways)
+    name = "|".join(dict.fromkeys(way.edge[0].lower() + way.edge[1:] for way in step.ways))
     name = f"<{name}>" if step.undirected else name
     if step.hops is not None:
         low, high = step.hops
@@ -368,9 +382,10 @@ def _step(step: Step) -> str:
     edge = "" if step.edge_var is None else f"${step.edge_var}:"
     path = "" if step.path_var is None else f"{step.path} ${step.path_var}: "
     text = f"{path}${_shown(step.left)} {edge}{name} ${_shown(step.right)}"
-    if step.least is None and step.path != "cheapest":
+    costs = step.path.startswith("cheapest")
+    if step.least is None and not costs:
         return text
-    cost = " by abs($step.w) + 1" if step.path == "cheapest" else ""
+    cost = " by abs($step.w) + 1" if costs else ""
     return f"{text} along $step{cost}" + ("" if step.least is None else f" {{ $step.w >= {step.least} }}")
 
 
@@ -406,6 +421,8 @@ def _value(value: Value, params: dict[str, Lit]) -> str:
             return name
         case Counted(clauses):
             return f"count(* match {{ {' '.join(_clause(each, params) for each in clauses)} }})"
+        case Bm25(var, word):
+            return f'bm25(${var}.words, "{word}")'
         case Lit(param=str() as name):
             params[name] = value
             return f"${name}"
@@ -415,24 +432,33 @@ def _value(value: Value, params: dict[str, Lit]) -> str:
             return form.text.format(*(_value(arg, params) for arg in args))
 
 
-def _column(expr: Value | Whole | Aggregate | Nearest | Window, params: dict[str, Lit]) -> str:
+def _column(expr: Value | Whole | Record | Aggregate | Nearest | Window | Condition, params: dict[str, Lit]) -> str:
     match expr:
-        case Window(function, arg, per, key, descending):
+        case Window(function, arg, per, key, descending, distance):
             value = "" if arg is None else _value(arg, params)
+            value += "" if distance is None else f", {distance}"
             star = "" if function in ("row_number", "rank", "dense_rank", "lag", "lead") else " per *"
             groups = f" per {', '.join(_value(each, params) for each in per)}" if per else star
-            return f"{function}({value}{groups} order {_value(key, params)}{' desc' if descending else ''})"
+            return f"{function}({value}{groups}{_ordered(key, params, descending=descending)})"
+        case Record(members):
+            return f"{{ {', '.join(f'{name}: {_column(value, params)}' for name, value in members)} }}"
         case Whole(var):
             return f"${var}"
         case Nearest():
             return _nearest(expr)
-        case Aggregate(function, arg, distinct, where, after):
+        case Aggregate(function, arg, distinct, where, after, key, descending):
             inside = ("distinct " if distinct else "") + ("*" if arg is None else _column(arg, params))
             inside += ", 0.25" if function == "percentile" else ""
             inside += "" if where is None else f" where {_condition(where, params)}"
-            return f"{function}({inside}){after}"
+            return f"{function}({inside}{_ordered(key, params, descending=descending)}){after}"
+        case Compare() | In() | IsNull() | Same() | Either() | Exists():
+            return _condition(expr, params)
         case _:
             return _value(expr, params)
+
+
+def _ordered(key: Value | None, params: dict[str, Lit], *, descending: bool) -> str:
+    return "" if key is None else f" order {_value(key, params)}{' desc' if descending else ''}"
 
 
 def _key(key: Key, params: dict[str, Lit]) -> str:
@@ -441,10 +467,10 @@ def _key(key: Key, params: dict[str, Lit]) -> str:
             shown = name
         case Nearest() as rank:
             return _nearest(rank)
-        case Bm25(var, word):
-            return f'bm25(${var}.words, "{word}")'
+        case Bm25() as rank:
+            return _value(rank, params)
         case value:
-            shown = _value(value, params)
+            shown = _column(value, params)
     return f"{shown} desc" if key.descending else shown
 
 

@@ -19,7 +19,7 @@ node Person implements Named {
 }
 node Firm implements Named { k: String @key  name: String?  n: I64?  f: F64?  words: String? }
 node Lone { k: String @key  n: I32? }
-edge Knows: Person -> Person { w: I32?  s: String? }
+edge Knows: Person -> Person { w: I32?  s: String?  words: String? }
 edge Works: Person -> Firm { w: I32?  d: Date? }
 edge Owns: Firm -> Person { w: I32?  s: String? }
 """
@@ -40,7 +40,7 @@ PROPERTIES: dict[str, dict[str, tuple[str, str]]] = {
         "words": ("words", "VARCHAR"),
     },
     "Lone": {"k": ("text", "VARCHAR"), "n": ("int", "INTEGER")},
-    "Knows": {"w": ("int", "INTEGER"), "s": ("text", "VARCHAR")},
+    "Knows": {"w": ("int", "INTEGER"), "s": ("text", "VARCHAR"), "words": ("words", "VARCHAR")},
     "Works": {"w": ("int", "INTEGER"), "d": ("date", "DATE")},
     "Owns": {"w": ("int", "INTEGER"), "s": ("text", "VARCHAR")},
 }  # fmt: skip

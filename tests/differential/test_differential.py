@@ -19,7 +19,7 @@ import duckdb
 import pytest
 from diff_generator import Generator
 from diff_sql import Translator
-from diff_tree import Aggregate, Query, Whole, to_text
+from diff_tree import Aggregate, Query, Record, Whole, to_text
 from diff_world import PROPERTIES, World, make_world, shared
 
 from omnigraph.compiler.diagnostics import TypeCheckError
@@ -85,6 +85,12 @@ def answer(world: World, query: Query, sql: str) -> list[dict[str, Any]]:
 
 
 def _shown(world: World, query: Query, expr: Any, value: Any) -> Any:
+    if isinstance(expr, Aggregate) and isinstance(expr.arg, Whole | Record) and expr.function != "count":
+        one = expr.function != "collect"
+        found = [_shown(world, query, expr.arg, item) for item in ([value] if one else value)]
+        return found[0] if one else found
+    if isinstance(expr, Record) and value is not None:
+        return {name: _shown(world, query, member, value[name]) for name, member in expr.members}
     if isinstance(expr, Whole) and value is not None:
         what = query.variables[expr.var]
         row = world.node(value["_t"], value["id"])

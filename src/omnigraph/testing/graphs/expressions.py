@@ -137,6 +137,10 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [(1200.0, 1.6, "m")],
     ),
     "a-literal-beside-no-rows": (_read('$h: Hut { code: "zz" }', 'count(*) as n, "x" as y'), [(0, "x")]),
+    "the-type-of-nothing-makes-no-group": (
+        _read('$h: Hut { code: "zz" }', "type($h) as t, count(*) as n"),
+        [],
+    ),
     "groups-of-an-expression": (
         _read(
             "$h: Hut",

@@ -270,7 +270,8 @@ def _about_entity(call: ast.Call, var: ast.Var, scope: Scope, place: Place) -> i
     if len(members) > 1:
         return ir.Property(var.name, TYPE_COLUMN, ir.STRING.with_nullable(variable.optional))
     name = ir.Const(members[0] if members else None, ir.STRING)
-    if not variable.optional:
+    if not variable.optional and place.what == IN_FILTER.what:
         return name
-    kind = ir.STRING.with_nullable(True)
+    # A value of the row: beside an aggregate it makes groups, and without rows there are none.
+    kind = ir.STRING.with_nullable(variable.optional)
     return ir.Choice((ir.IsNull(identity),), (ir.Const(None, ir.NULL),), name, kind)
