@@ -32,11 +32,11 @@ _SECONDS = 0.5  # of measuring one question
 _WARM = 2
 
 _CHOICES = (
-    "Each engine has the data as it likes it best. In SQL a message is a row with its author, the post that its thread "
-    "begins with and the forum of that, all found when the data is loaded; the three graph engines follow the replies in "
-    "each query. –: kuzu and Ladybug cannot ask it in one read. Their cheapest path takes the name of a stored property "
-    "as the weight of a step and no expression, and the weights of these four reads are counted from messages or "
-    "computed from the years of two people's studies."
+    "Each engine has the data as it likes it best. In SQL a message is a row with its author, the post that its "
+    "thread begins with and the forum of that, all found when the data is loaded; the three graph engines follow the "
+    "replies in each query. –: kuzu and Ladybug cannot ask it in one read. Their cheapest path takes the name of a "
+    "stored property as the weight of a step and no expression, and the weights of these four reads are counted from "
+    "messages or computed from the years of two people's studies."
 )
 
 Ask = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
@@ -74,9 +74,8 @@ def _section(found: dict[str, dict[str, dict[str, Any]]], before: str) -> str:
         f"{before}. {_medians(found)} In brackets: how many times our time; above 1 we are faster. "
         "`≠`: another answer than SQL's."
     )
-    return (
-        f"### The reads of the LDBC benchmark, {PEOPLE:,} people\n\n{text}\n\n{_CHOICES}\n\n{markdown_table(head, rows)}"
-    )
+    title = f"### The reads of the LDBC benchmark, {PEOPLE:,} people"
+    return "\n\n".join([title, text, _CHOICES, markdown_table(head, rows)])
 
 
 def _medians(found: dict[str, dict[str, dict[str, Any]]]) -> str:

@@ -301,7 +301,9 @@ class Generator:
         if edges != ["Knows"] and hops is None and not path and rng.random() < 0.2:
             # One hop regardless of direction, also between different types.
             both = _both_ways(edges, types[0], types[1])
-            return None if both is None else self._finished(scope, (left, right), both, None, undirected=True, path=False)
+            return (
+                None if both is None else self._finished(scope, (left, right), both, None, undirected=True, path=False)
+            )
         chained = len(edges) > 1 and (path if hops is None else hops != (1, 1))
         ways = _oriented(edges, types[0], types[1], chained=chained)
         if ways is None:
@@ -430,6 +432,15 @@ class Generator:
             for value in properties(scope)
             if value.family in families and (only is None or getattr(value, "var", None) in only)
         ]
+        if (
+            "text" in families
+            and only is None
+            and self.rng.random() < 0.03
+            and (entities := scope.nodes() + scope.edges())
+        ):
+            name = self.rng.choice(entities)
+            word, column = self.rng.choice([("id", "id"), ("type", "_t")])
+            return Name(f"{word}(${name})", "text", f'"{name}"."{column}"')
         forms = [form for form in VALUE_FORMS if form.result in families]
         if depth and forms and self.rng.random() < 0.25:
             form = self.rng.choice(forms)
@@ -501,7 +512,6 @@ def properties(scope: Scope) -> list[Prop | Name]:
         readable = shared(what.types, interface=what.interface is not None)
         found += [Prop(name, each, family) for each, family in readable.items()]
         found.append(Prop(name, "id", "text"))
-        found += [Name(f"id(${name})", "text", f'"{name}"."id"'), Name(f"type(${name})", "text", f'"{name}"."_t"')]
     return found
 
 

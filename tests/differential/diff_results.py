@@ -234,7 +234,7 @@ class Results:
 
 
 def _has_order(expr: Any) -> bool:
-    if isinstance(expr, Window):
+    if isinstance(expr, Window | Bm25):
         return False  # SQL has no window inside the order of another
     if isinstance(expr, Aggregate):
         return expr.function != "collect" and not isinstance(expr.arg, Record)

@@ -173,12 +173,15 @@ class Translator:
         several = sorted(name for name, what in query.variables.items() if what.kind == "paths")
         items = [name for name, what in query.variables.items() if what.kind == "item"]
         order: list[str] = []
+        first: list[str] = []  # what is ranked comes even before the order of the stage
         for key in query.order if not query.grouped or _ranks(query) else ():
             if isinstance(key.expr, Nearest | Bm25):
                 order.append(f"{self._rank(key.expr)} {'ASC' if isinstance(key.expr, Nearest) else 'DESC'}")
-                named = [key.expr.var, *(name for name in named if name != key.expr.var)]
+                first = [key.expr.var]
+                named = [name for name in named if name != key.expr.var]
             else:
                 order += _directed(self._key(query, key), descending=key.descending)
+        order += [part for name in first for part in _directed(_identity(name))]
         if query.first is not None:
             order.append('"stage"."rn"')
         order += [part for name in named for part in _directed(_identity(name))]

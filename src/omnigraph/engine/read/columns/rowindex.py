@@ -14,6 +14,7 @@ _DENSE_FACTOR, _CACHED_PLACES, _LARGE_FACTOR = 128, 1 << 20, 4
 # Where a variable ranges over several types, a row id has the number of its type above this many bits.
 TYPE_SHIFT = 40
 ROW_MASK = (1 << TYPE_SHIFT) - 1
+_MANY_TYPES = 1 << 10
 # Doubles count exactly up to here.
 EXACT = 1 << 53
 
@@ -156,8 +157,8 @@ class _TypeGaps:
     @classmethod
     def of(cls, rows: Rows, width: int) -> _TypeGaps | None:
         """None where the rows are of one type, or spread too thin inside the types as well."""
-        if width <= 1 << TYPE_SHIFT or int(rows.min()) < 0:
-            return None
+        if not 1 << TYPE_SHIFT < width <= _MANY_TYPES << TYPE_SHIFT or int(rows.min()) < 0:
+            return None  # larger numbers are pairs of rows, not row ids
         types = np.flatnonzero(np.bincount(rows >> TYPE_SHIFT))
         longest = int((rows & ROW_MASK).max()) + 1
         if not _is_dense(longest * len(types), len(rows)):
@@ -166,7 +167,9 @@ class _TypeGaps:
 
     def closed(self, rows: Rows) -> Rows:
         """The numbers of some rows; they ascend as the rows do."""
-        return self._first[rows >> TYPE_SHIFT] + (rows & ROW_MASK)
+        numbers: Rows = self._first[rows >> TYPE_SHIFT]
+        numbers += rows & ROW_MASK
+        return numbers
 
     def opened(self, numbers: Rows) -> Rows:
         """The rows that some numbers stand for."""

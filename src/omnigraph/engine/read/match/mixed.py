@@ -71,8 +71,8 @@ class MixedSteps:
                 parts.append((places[at], neighbour, edge))
         if self._apart:
             return woven(rows, parts)
-        empty = np.empty(0, np.int64)
-        at, nodes, edges = (np.concatenate([empty, *column]) for column in zip(*parts, strict=True)) if parts else (empty,) * 3
+        none: list[Rows] = [np.empty(0, np.int64)]
+        at, nodes, edges = (np.concatenate([part[column] for part in parts] or none) for column in range(3))
         return build(rows[at], nodes, edges)
 
     def _direction(self, way: Way) -> str:

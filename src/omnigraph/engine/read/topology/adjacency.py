@@ -312,7 +312,9 @@ def woven(rows: Rows, parts: Sequence[tuple[Rows, Rows, Rows]]) -> Adjacency:
         ((at, neighbours, edges),) = parts
         return gathered([rows], [np.bincount(at, minlength=len(rows))], neighbours, edges)
     counts = [np.bincount(at, minlength=len(rows)) for at, _, _ in parts]
-    whole = np.sum(counts, axis=0, dtype=np.int64) if parts else np.zeros(len(rows), np.int64)
+    whole: Rows = np.zeros(len(rows), np.int64)
+    for count in counts:
+        whole += count
     begin = np.cumsum(whole) - whole
     neighbours, edges = (np.empty(int(whole.sum()), np.int64) for _ in range(2))
     for (at, near, edge), count in zip(parts, counts, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct
+from omnigraph.engine.read.columns.rowindex import RowIndex, RowSpan, distinct, distinct_rows
 
 ROWS = st.lists(st.integers(0, 12) | st.integers(1 << 40, (1 << 40) + 3), max_size=20)
 
@@ -16,6 +16,17 @@ def test_distinct_rows_are_ascending_and_point_back(rows: list[int]) -> None:
     found, inverse = distinct(np.array(rows, np.int64))
     assert found.tolist() == sorted(set(rows))
     assert found[inverse].tolist() == rows
+
+
+def test_rows_of_several_types_are_told_apart_as_they_are() -> None:
+    rng = np.random.default_rng(5)
+    types = np.array([0, 3, 9])
+    for parts in (types, types[:1], np.array([3, 5_000]), np.array([-1, 3])):
+        rows = (rng.choice(parts, 4_000) << 40) + rng.integers(0, 2_000, 4_000)
+        expected, place = np.unique(rows, return_inverse=True)
+        found, inverse = distinct(rows)
+        assert (found.tolist(), inverse.tolist()) == (expected.tolist(), place.tolist())
+        assert distinct_rows(rows).tolist() == expected.tolist()
 
 
 @given(ROWS, ROWS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from omnigraph.engine.read.columns.arrays import spread
 from omnigraph.engine.read.topology import adjacency as adjacency_module
-from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.adjacency import Adjacency, build, woven
 from omnigraph.engine.read.topology.against import Against
 from omnigraph.engine.read.topology.membership import are_neighbours
 from omnigraph.engine.read.topology.sorting import sort_entries
@@ -142,3 +142,19 @@ def test_entries_are_sorted_alike_whatever_the_width_of_their_numbers(nodes: int
     narrow = sort_entries(*(column.astype(np.int32) for column in (sources, neighbours)), edges, settled=False)
     if nodes < 1 << 31:
         np.testing.assert_array_equal(narrow[1], neighbours[expected])
+
+
+@given(st.tuples(triples(), triples(), triples()))
+def test_woven_parts_are_the_lists_of_all_entries(given_parts: tuple[list[Triple], ...]) -> None:
+    # The neighbours of each part are beyond those of the part before, as nodes of another type are.
+    shifted = [[(s, t + (at << 43), e) for s, t, e in part] for at, part in enumerate(given_parts)]
+    rows = np.unique(np.array([s for part in shifted for s, _, _ in part] + [7], np.int64))
+    parts = []
+    for part in shifted:
+        lists = build(*(np.array([entry[column] for entry in part], np.int64) for column in range(3)))
+        parts.append(lists.expand(rows))
+    entries = sorted(entry for part in shifted for entry in part)
+    found = woven(rows, parts)
+    at, nodes, edges = found.expand(rows)
+    assert list(zip(rows[at].tolist(), nodes.tolist(), edges.tolist(), strict=True)) == entries
+    assert found.degrees(np.array([6, 40, 8])).tolist() == [0, sum(s == 40 for s, _, _ in entries), 0]
