@@ -258,7 +258,7 @@ class Entities:
 
         And how many there are, where each of them occurs.
         """
-        held = self._hot(name)
+        held = self.held_whole(name)
         if held is None or not pa.types.is_string(held.values.type) or not held.index.covers(rows):
             return None
         cache, key = self.memory.cache(CODES), (self.version_key, name)

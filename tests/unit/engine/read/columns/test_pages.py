@@ -222,6 +222,27 @@ def test_no_more_pages_are_read_than_rows_were_fetched_without(
     assert found.to_pylist() == list(range(16))
 
 
+def test_the_second_half_of_many_pages_is_read_together(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
+    everything = table.all_rows()
+    pages, read = PagedTable.of(table.handle), list[int]()
+    assert pages is not None
+    expected = table.handle.scan(["n"])["n"].to_pylist()
+    monkeypatch.setattr(pages_module, "_MANY_PAGES", 4)
+    count = -(-len(everything) // 8)
+    for place in range(0, len(everything), 16):  # every other page
+        found = pages.values("n", everything[place : place + 1], pa.int64(), lambda page: read.append(len(page)))
+        assert found is not None
+        assert found.to_pylist() == expected[place : place + 1]
+        if pages.whole("n", pa.int64()) is not None:
+            break
+    assert place // 16 + 1 == -(-count // 2)
+    assert sum(read) == len(everything)
+    whole = pages.whole("n", pa.int64())
+    assert whole is not None
+    assert whole[1].to_pylist() == expected
+
+
 def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:
     view = graph.view()
     table = Run(view, Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
