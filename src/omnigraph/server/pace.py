@@ -3,7 +3,8 @@
 A read that has computed for a while counts as long, and so does every read of an actor that floods: one that has
 several under way and has used much lately, while others read as well. From then on it needs a place to go on computing,
 and gives it back at a checkpoint of its query when others wait for one. While short reads are coming in, one processor
-is left to them.
+is left to them; and while one of another actor is under way, a long read pauses at its checkpoints, for as long as it
+has computed at most. Both need the interpreter, and the short one would wait for it at each of its steps.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ SHORT_SECONDS = 0.02  # of a processor, after which a read is long
 _SLICE_SECONDS = 0.05  # of a processor, after which a long read lets others go on
 _LATELY_SECONDS = 1.0
 _FLOOD_SECONDS = 0.1  # of a processor, lately, that make an actor with several reads at once a heavy one beside others
+_ASIDE_SECONDS = 0.001  # how long a long read pauses before it looks whether short ones are still under way
 _LOOK_SECONDS = 0.05  # how often a read that waits looks whether it should stop
 
 _REMEMBERED = 1_024  # actors
@@ -49,8 +51,14 @@ class _Use:
 class Processors:
     """Places for long reads, given to the actor who has computed least; safe between threads."""
 
-    def __init__(self, processors: int | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        processors: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        others_read: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._processors = (os.cpu_count() or 1) if processors is None else processors
+        self.others_read = others_read  # whether short reads of other actors than this one are under way
         self._clock = clock
         self._lock = threading.Lock()
         self._computing = 0
@@ -191,6 +199,7 @@ class Pace:
         self._began = time.thread_time()
         self._is_long = False
         self._entered: float | None = None  # when it got its place
+        self._paused = 0.0  # seconds
         processors.begin(actor)
 
     def __call__(self, check: Check) -> None:
@@ -203,11 +212,20 @@ class Pace:
             self._processors.join(self._actor)
             self._became_long()
         elif self._entered is not None:
+            self._let_pass(now - self._began, check)
             if now - self._entered < _SLICE_SECONDS or not self._processors.is_contended:
                 return
             self._leave()
         self._processors.enter(self._actor, check)
         self._entered = time.thread_time()
+
+    def _let_pass(self, computed: float, check: Check) -> None:
+        """Pause while short reads of others are under way, for no longer in all than this one has computed."""
+        while self._paused < computed and self._processors.others_read(self._actor):
+            begin = time.monotonic()
+            time.sleep(_ASIDE_SECONDS)
+            self._paused += time.monotonic() - begin
+            check()
 
     def end(self) -> None:
         """The read is over, however it ended."""

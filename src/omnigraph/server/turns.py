@@ -38,6 +38,7 @@ class ReadCaps:
 @dataclass(slots=True)
 class _Actor:
     running: int = 0
+    short: int = 0  # of those that run
     used: float = 0.0  # seconds of threads, decaying
     looked: float = 0.0
     mean: float = 0.1  # seconds of a read, lately
@@ -93,6 +94,11 @@ class Turns:
         """Actors whose reads run, wait, or were seen lately."""
         return len(self._actors)
 
+    def others_read(self, name: str) -> bool:
+        """Whether short reads of other actors are under way; asked by threads, for which about now is good enough."""
+        own = self._actors.get(name)
+        return self._running > (0 if own is None else own.short)
+
     @asynccontextmanager
     async def turn(
         self, name: str, seconds: float | None = None, gone: asyncio.Future[None] | None = None
@@ -117,6 +123,7 @@ class Turns:
             turn.is_long = True
             self._long += 1
             self._running -= 1
+            self._actors[turn.actor].short -= 1
             self._next()
 
     async def _wait(self, actor: _Actor, seconds: float | None, gone: asyncio.Future[None] | None) -> None:
@@ -148,6 +155,7 @@ class Turns:
         if place.done() and not place.cancelled():  # it was let in at the last moment
             self._running -= 1
             actor.running -= 1
+            actor.short -= 1
             self._next()
             return
         actor.waiting.remove(place)
@@ -159,6 +167,7 @@ class Turns:
     def _start(self, actor: _Actor) -> None:
         self._running += 1
         actor.running += 1
+        actor.short += 1
 
     def _end(self, turn: Turn, actor: _Actor, seconds: float) -> None:
         turn.is_over = True
@@ -166,6 +175,7 @@ class Turns:
             self._long -= 1
         else:
             self._running -= 1
+            actor.short -= 1
         actor.running -= 1
         self._charge(actor, seconds)
         self._next()

@@ -31,7 +31,7 @@ class Pools:
     def __init__(self, *, reads: int, writes: int, caps: ReadCaps | None = None) -> None:
         self.turns = Turns(reads, ReadCaps() if caps is None else caps)
         self.busy: Counter[str] = Counter()  # calls that run or wait, by pool
-        self.processors = Processors()
+        self.processors = Processors(others_read=self.turns.others_read)
         self._reads = Threads(reads + self.turns.caps.long, "read")
         self._writes = Threads(writes, "write")
         self._streams = Threads(STREAMS, "stream")

@@ -170,3 +170,41 @@ def test_actors_that_have_not_read_for_long_are_forgotten() -> None:
         processors.begin(f"actor {number}")
         processors.note_length(f"actor {number}", 0.001)
     assert processors.remembered <= 1_024 + 1
+
+
+def test_a_long_read_pauses_while_others_read_and_for_no_longer_than_it_has_computed() -> None:
+    looked: list[str] = []
+
+    def others(actor: str) -> bool:
+        looked.append(actor)
+        return len(looked) <= 3
+
+    processors = Processors(2, others_read=others)
+    with pace(processors, "ada", nothing) as own:
+        busy(SHORT_SECONDS)
+        own(nothing)  # it gets its place
+        assert not looked
+        own(nothing)
+        assert looked == ["ada"] * 4, "three pauses, and then none read"
+    endless = Processors(2, others_read=lambda _: True)
+    checks: list[int] = []
+    with pace(endless, "ada", nothing) as own:
+        busy(SHORT_SECONDS)
+        own(nothing)
+        for _ in range(3):
+            own(lambda: checks.append(1))
+    assert 0 < len(checks) < 1_000, "it goes on although others never stop reading"
+
+
+def test_a_read_that_pauses_can_be_stopped() -> None:
+    processors = Processors(2, others_read=lambda _: True)
+
+    def stop() -> None:
+        raise QueryCancelled()
+
+    with pace(processors, "ada", nothing) as own:
+        busy(SHORT_SECONDS)
+        own(nothing)
+        with pytest.raises(QueryCancelled):
+            own(stop)
+    assert processors.computing == 0

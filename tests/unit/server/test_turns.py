@@ -180,3 +180,21 @@ def test_a_long_read_holds_no_thread_that_a_new_one_could_have() -> None:
         assert (turns.running, turns.long) == (0, 0)
 
     run(test)
+
+
+def test_short_reads_of_others_are_seen_until_they_end_or_take_long() -> None:
+    async def test() -> None:
+        turns = Turns(4, ReadCaps(running=2))
+        async with turns.turn("ada") as own:
+            assert not turns.others_read("ada")
+            assert turns.others_read("bob")
+            async with turns.turn("bob") as other:
+                assert turns.others_read("ada")
+                turns.lengthen(other)
+                assert not turns.others_read("ada")
+            turns.lengthen(own)
+            assert not turns.others_read("bob")
+        assert not turns.others_read("ada")
+        assert turns.running == 0
+
+    run(test)
