@@ -14,7 +14,6 @@ from diff_tree import (
     Having,
     Key,
     Nearest,
-    Prop,
     Query,
     Record,
     Var,
@@ -238,6 +237,4 @@ def _has_order(expr: Any) -> bool:
         return False  # SQL has no window inside the order of another
     if isinstance(expr, Aggregate):
         return expr.function != "collect" and not isinstance(expr.arg, Record)
-    return not isinstance(expr, Nearest) and not (
-        isinstance(expr, Prop) and expr.family in ("texts", "ints", "path", "vector")
-    )
+    return not isinstance(expr, Nearest) and getattr(expr, "family", "") not in ("texts", "ints", "path", "vector")

@@ -446,7 +446,7 @@ def _ranks(query: Query) -> bool:
 
 
 def _is_list(expr: object) -> bool:
-    return isinstance(expr, Prop) and expr.family in ("texts", "ints", "vector", "path")
+    return getattr(expr, "family", "") in ("texts", "ints", "vector", "path")
 
 
 def _fold(call: Aggregate, name: str) -> str:

@@ -18,6 +18,13 @@ STAGE_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ),
         [("Ilse", 2, "h1"), ("Ilse", 2, "h2")],
     ),
+    "an-end-of-an-edge-goes-on": (
+        _q(
+            "match { $h $e:path $g $e.minutes > 50 } with distinct { $h } match { $h path $x } "
+            "return { $h.code as h, $x.code as x }"
+        ),
+        [("h2", "h3"), ("h3", "h1"), ("h1", "h2"), ("h1", "h4")],
+    ),
     "limit-and-match-again": (
         _q(
             "match { $h: Hut } with { $h } order { $h.alt desc } limit 2 "

@@ -24,13 +24,14 @@ from omnigraph.compiler.types import UNION
 from omnigraph.engine.read.match.joins import joins_by
 
 
-def refined(plan: ReadPlan) -> ReadPlan:
-    """The plan as it is run here."""
+def refined(plan: ReadPlan, keeps: frozenset[str] = frozenset()) -> ReadPlan:
+    """The plan as it is run here; `keeps` are the nodes that a stage hands on besides its columns."""
     if plan.parts:
         plan = replace(plan, parts=tuple(map(refined, plan.parts)))
     if plan.source is not None:
-        return replace(plan, source=replace(plan.source, plan=refined(plan.source.plan)))
-    return _without_ends(_counting_rows(map_match(plan, lambda ops, _: _joining(ops))))
+        kept = frozenset(plan.source.keeps)
+        return replace(plan, source=replace(plan.source, plan=refined(plan.source.plan, kept)))
+    return _without_ends(_counting_rows(map_match(plan, lambda ops, _: _joining(ops))), keeps)
 
 
 def _joining(ops: tuple[MatchOp, ...]) -> tuple[MatchOp, ...]:
@@ -76,7 +77,7 @@ def _counted(op: ResultOp, bound: set[str | None]) -> ResultOp:
     return replace(op, columns=tuple(columns))
 
 
-def _without_ends(plan: ReadPlan) -> ReadPlan:
+def _without_ends(plan: ReadPlan, keeps: frozenset[str]) -> ReadPlan:
     """A hop of which only the edge is needed is a scan of edges: an edge has both ends, and knows their ids."""
     if len(plan.match) < 2:
         return plan
@@ -89,7 +90,7 @@ def _without_ends(plan: ReadPlan) -> ReadPlan:
         return plan
     if not link.is_single or link.undirected or link.ways or link.along is not None or UNION in link.edge:
         return plan
-    if not all(isinstance(op, Filter) for op in rest) or ends & _read_by((*rest, *plan.result)):
+    if not all(isinstance(op, Filter) for op in rest) or ends & (keeps | _read_by((*rest, *plan.result))):
         return plan
     if any(isinstance(op, WindowColumns) for op in plan.result):
         return plan
