@@ -159,6 +159,15 @@ def test_mistakes_in_a_query_come_back_as_bad_requests(served: og.RemoteGraph) -
         served.get("Person } return { 1", "x")
 
 
+def test_arguments_that_are_not_mappings_come_back_as_bad_requests(served: og.RemoteGraph) -> None:
+    """They ended with an AttributeError of the client."""
+    with pytest.raises(errors.BadRequest, match="params must be a JSON object"):
+        served.query(NAMES, params="Alice")  # type: ignore[arg-type]
+    served.branches.create("draft")
+    with pytest.raises(errors.BadRequest, match="resolve"):
+        served.branches.merge("draft", resolve="theirs")  # type: ignore[arg-type]
+
+
 def test_an_unknown_graph_and_a_dead_server_are_told_apart(open_server: ServerProcess) -> None:
     with (
         og.connect(open_server.url, graph="nowhere") as graph,

@@ -10,9 +10,11 @@ from typing import Any
 _PLAIN = frozenset({type(None), bool, int, float, str})
 
 
-def json_params(params: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Parameters fit to be sent as JSON."""
-    return None if params is None else {name: json_value(value) for name, value in params.items()}
+def json_params(params: Mapping[str, Any] | None) -> Any:
+    """Parameters fit to be sent as JSON; what is not a mapping is refused by the one it is sent to."""
+    if not isinstance(params, Mapping):
+        return json_value(params)
+    return {name: json_value(value) for name, value in params.items()}
 
 
 def json_value(value: Any) -> Any:
