@@ -151,8 +151,15 @@ def shop() -> Picture:
     return Picture("shop", (orders[0], buyer, *lines, *orders[1:], *products), tuple(arrows))
 
 
+def hub() -> Picture:
+    """An airport with sixty flights, whose titles are long."""
+    flights = (Box(f"f{n}", f"{n}, 2024-01-27T07:00:00.000Z", "Flight", ("year: 2024",)) for n in range(60))
+    boxes = (Box("hub", "Harbour City", "Airport", ("faa: HRB",)), *flights)
+    return Picture("hub", boxes, tuple(Arrow(f"f{n}", "hub", "Dest") for n in range(60)))
+
+
 @pytest.mark.parametrize("arrange", [graphviz.arrange, springs.arrange])
-@pytest.mark.parametrize("picture", [star(30), web()], ids=lambda picture: picture.title)
+@pytest.mark.parametrize("picture", [star(30), web(), hub()], ids=lambda picture: picture.title)
 def test_boxes_do_not_overlap(arrange: Callable[[Picture], Layout], picture: Picture) -> None:
     found = arrange(picture)
     for index, one in enumerate(found.boxes):
@@ -163,7 +170,7 @@ def test_boxes_do_not_overlap(arrange: Callable[[Picture], Layout], picture: Pic
             assert beside or abs(one.y - other.y) >= (one.height + other.height) / 2 - 0.1, (one.box, other.box)
 
 
-@pytest.mark.parametrize("picture", [star(30), web()], ids=lambda picture: picture.title)
+@pytest.mark.parametrize("picture", [star(30), web(), hub()], ids=lambda picture: picture.title)
 def test_no_line_runs_beneath_a_box_that_it_does_not_belong_to(picture: Picture) -> None:
     found = graphviz.arrange(picture)
     assert len(found.routes) == len(picture.arrows)
@@ -187,11 +194,17 @@ def test_labels_stand_clear_of_boxes(picture: Picture) -> None:
 def test_the_same_picture_is_laid_out_alike() -> None:
     assert lay_out(web()) == lay_out(web())
     assert lay_out(star(40)) == lay_out(star(40))
+    assert lay_out(hub()) == lay_out(hub())
 
 
 def test_a_hub_with_many_neighbours_is_not_one_long_row() -> None:
     found = lay_out(star(40))
     assert max(found.width, found.height) < 4 * min(found.width, found.height)
+
+
+def test_a_large_hub_is_packed() -> None:
+    found = lay_out(hub())
+    assert max(found.width, found.height) < 3000  # springs alone take more than 4,000
 
 
 def test_kinds_have_colours_of_their_own() -> None:
