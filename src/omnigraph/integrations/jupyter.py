@@ -65,6 +65,8 @@ class GraphMagics(Magics):  # type: ignore[misc,unused-ignore]
         params = {each.name: self._names[each.name] for each in chosen.params if each.name in self._names}
         moment = {name: value for name in ("branch", "at") if (value := getattr(options, name)) is not None}
         if chosen.is_mutation:
+            if options.at is not None:
+                raise UsageError(f"nothing can be changed at {options.at}; leave --at out, or name a --branch")
             return self._graph.mutate(text, options.name, params, **moment)
         if options.explain:
             return self._graph.explain(text, options.name, params, **moment)

@@ -49,6 +49,7 @@ def test_a_mistake_is_a_message(shell: Any, tmp_path: Any) -> None:
         (f"{tmp_path}/none", "x", "is neither a variable with a graph nor the place of one"),
         ("g", "match { $c: Cty } return { $c.name }", "did you mean 'City'"),
         ("g --colour", "x", "unrecognized arguments"),
+        ("g --at HEAD", 'insert Line { slug: "grey", about: "new" }', "nothing can be changed at HEAD"),
     ):
         with pytest.raises(UsageError, match=said):
             shell.run_cell_magic("gq", line, text)
