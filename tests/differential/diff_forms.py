@@ -185,7 +185,7 @@ VALUE_FORMS = (
     Form("date", ("date",), "to_date(to_string({0}))", "{0}"),
     Form("instant", ("date",), "to_datetime({0})", "CAST({0} AS TIMESTAMP)"),
     Form("instant", ("text",), "try_to_datetime({0})", "TRY_CAST({0} AS TIMESTAMP)"),
-    Form("instant", ("date",), 'parse_date(format_date({0}, "%d of %m %Y"), "%d of %m %Y")', "CAST({0} AS TIMESTAMP)"),
+    Form("instant", ("date",), 'parse_date(format_date({0}, "%j of %Y"), "%j of %Y")', "CAST({0} AS TIMESTAMP)"),
     Form("instant", ("text",), 'try_parse_date({0}, "%Y")', "CASE WHEN FALSE THEN TIMESTAMP '2020-01-01' END"),
     Form("date", ("date",), 'date_trunc({0}, "quarter")', "CAST(date_trunc('quarter', {0}) AS DATE)"),
     Form("date", ("date",), 'date_trunc({0}, "week")', "CAST(date_trunc('week', {0}) AS DATE)"),

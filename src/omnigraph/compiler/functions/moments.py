@@ -25,6 +25,7 @@ from omnigraph.compiler.temporal import Date, DateTime
 Moment: TypeAlias = Date | DateTime
 
 DAY_UNITS = ("year", "quarter", "month", "week", "day")
+PARSERS = ("parse_date", "try_parse_date")
 DIRECTIVES = {"Y": 4, "m": 2, "d": 2, "H": 2, "M": 2, "S": 2, "L": 3, "j": 3}
 BEYOND = "a date or instant outside the range that can be stored"
 _PART = re.compile(r"%(.)|([^%]+)", re.DOTALL)
@@ -56,6 +57,12 @@ def format_parts(pattern: str) -> list[str] | None:
         parts.append("%%" if found.group(1) == "%" else found.group())
         end = found.end()
     return parts if end == len(pattern) else None
+
+
+def repeated_directive(pattern: str) -> str | None:
+    """A directive that stands in a pattern more than once, if there is one."""
+    parts = [part for part in format_parts(pattern) or () if part[0] == "%" and part != "%%"]
+    return next((part for part in parts if parts.count(part) > 1), None)
 
 
 def day_of(moment: Moment) -> int:
@@ -137,8 +144,13 @@ def parse_moment(text: str, pattern: str) -> DateTime | None:
     found = re.fullmatch(parse_expression(pattern), text, re.ASCII)
     if found is None:
         return None
-    parts = {"Y": 1970, "m": 1, "d": 1} | {name: int(value) for name, value in found.groupdict().items()}
-    year, month, day = parts["Y"], parts["m"], parts["d"]
+    parts = {name: int(value) for name, value in found.groupdict().items()}
+    year, month, day = parts.get("Y", 1970), parts.get("m", 1), parts.get("d", 1)
+    if "j" in parts:
+        counted = civil(day_number(year, 1, 1) + parts["j"] - 1)
+        if counted != (year, parts.get("m", counted[1]), parts.get("d", counted[2])):
+            return None  # the year has no such day, or month and day name another one
+        _, month, day = counted
     clock = [parts.get(name, 0) for name in "HMSL"]
     if not (1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
         return None

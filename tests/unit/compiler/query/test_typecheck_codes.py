@@ -265,6 +265,7 @@ CASES: list[tuple[str, str, str]] = [
     ("T3", "unit", r("$h: Hut", 'date_trunc($h.seen, «"fortnight") as n')),
     ("T3", "pattern", r('$h: Hut $h.name matches «"("')),
     ("T3", "directive", r("$h: Hut", 'format_date($h.seen, «"%Q") as n')),
+    ("T3", "directive-twice", r("$h: Hut", 'try_parse_date($h.name, «"%d of %d") as n')),
     ("T27", "pattern-of-a-row", r("$h: Hut $h.name matches «$h.code")),
     ("T32", "duration", r("$h: Hut", '$h.seen + «duration("soon") as n')),
     ("T7", "hours-of-a-date", r("$h: Hut", '$h.built + «duration("PT1H") as n')),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.compiler.functions import FUNCTIONS, Failure, Function
+from omnigraph.compiler.functions.moments import parse_expression, parse_moment
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.temporal import Date, DateTime
 from omnigraph.compiler.types import PropType
@@ -17,6 +18,7 @@ from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.compare import typed_array
 from omnigraph.engine.values.fixed import Fixed, broadcast
 from omnigraph.engine.values.functions import KERNELS
+from omnigraph.engine.values.functions.moments import parsed
 from omnigraph.engine.values.predicate import Bindings, Evaluator
 
 OF_THE_CHECKER = {"if", "coalesce", "nullif", "id", "type"}
@@ -238,6 +240,22 @@ def wide(value: Any, kind: str, scalar: str) -> Any:
     ):
         return float(value)
     return value
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        ("%j of %Y", {"365 of 2023": "2023-12-31", "366 of 2024": "2024-12-31", "060 of 2024": "2024-02-29"}),
+        ("%j of %Y", {"366 of 2023": None, "000 of 2024": None, "999 of 2024": None}),
+        ("%Y-%m-%d %j", {"2024-03-01 061": "2024-03-01", "2024-03-01 060": None}),
+        ("%m, %j", {"02, 032": "1970-02-01", "01, 032": None}),
+    ],
+)
+def test_a_day_of_the_year_names_a_date(pattern: str, texts: dict[str, str | None]) -> None:
+    wanted = [None if each is None else f"{each}T00:00:00.000Z" for each in texts.values()]
+    assert [None if (found := parse_moment(text, pattern)) is None else str(found) for text in texts] == wanted
+    ms, real = parsed(pa.array(list(texts)), parse_expression(pattern))
+    assert [str(DateTime(int(each))) if there else None for each, there in zip(ms, real, strict=True)] == wanted
 
 
 @pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in OF_THE_CHECKER])

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from omnigraph.compiler.functions import FUNCTIONS, Function
 from omnigraph.compiler.functions.model import Argument
-from omnigraph.compiler.functions.moments import DAY_UNITS, format_parts, parse_duration
+from omnigraph.compiler.functions.moments import DAY_UNITS, PARSERS, format_parts, parse_duration, repeated_directive
 from omnigraph.compiler.functions.text import LONGEST_PATTERN, compiled
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.query import ast
@@ -189,6 +189,8 @@ def _check_fixed(function: Function, param: Argument, found: ir.Expr, expr: ast.
     if param.kind == "Format" and format_parts(str(value)) is None:
         message = f"{value!r} holds a directive that does not exist"
         raise scope.error("T3", message, expr.span, "there are %Y %m %d %H %M %S %L %j and %%")
+    if param.kind == "Format" and function.name in PARSERS and (twice := repeated_directive(str(value))) is not None:
+        raise scope.error("T3", f"{value!r} holds {twice} twice", expr.span, "a text gives each part of a moment once")
     if param.kind == "Pattern" and isinstance(value, str):
         check_pattern(value, expr, scope)
 

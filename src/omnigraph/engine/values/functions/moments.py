@@ -222,6 +222,10 @@ def parsed(texts: pa.Array, expression: str) -> tuple[Numbers, Numbers]:
         parts[name] = numpy_of(pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.int64()))
     zero = np.zeros(len(texts), np.int64)
     year, month, day = parts.get("Y", zero + 1970), parts.get("m", zero + 1), parts.get("d", zero + 1)
+    if "j" in parts:
+        counted, month, day = civil(day_numbers(year, zero + 1, 1) + parts["j"] - 1)
+        # Not where the year has no such day, or month and day name another one.
+        there &= (counted == year) & (parts.get("m", month) == month) & (parts.get("d", day) == day)
     hour, minute, second, rest = (parts.get(name, zero) for name in "HMSL")
     real = there & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 60)
     month = np.where(real, month, 1)
