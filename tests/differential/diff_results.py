@@ -157,8 +157,6 @@ class Results:
     def _aggregate(self) -> Aggregate:
         rng, value, nodes = self.rng, self.gen.value, [*self.scope.nodes(), *self.scope.edges()]
         function = rng.choice(["*", "count", "count", "sum", "avg", "min", "max", "collect", *_NEWER])
-        if function == "mode" and any(what.kind == "paths" for what in self.scope.variables.values()):
-            function = "median"  # rows of several paths are not told apart by ids
         distinct = function in _DISTINCT and rng.random() < 0.35
         arg: Any = None
         match function:

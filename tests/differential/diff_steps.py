@@ -96,7 +96,7 @@ class Steps:
               FROM path p JOIN {name}_step e ON e.st = p.tt AND e.s = p.t
               JOIN {name}_dist x ON x.st = p.st AND x.s = p.s AND x.tt = e.tt AND x.t = e.t AND x.d = p.d + 1
             ) SELECT st, s, tt, t, CAST(d AS BIGINT) AS length, nodes, nodes AS place
-            FROM (SELECT * FROM path WHERE d > 0 UNION ALL {loop})"""
+            FROM (SELECT * FROM path WHERE d > 0 UNION {loop})"""
 
     def _simple(self, name: str, step: Step) -> str:
         return f"""WITH RECURSIVE path(st, s, tt, t, d, nodes) AS (
