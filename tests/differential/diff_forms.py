@@ -227,7 +227,7 @@ TRUTH_FORMS = (
     Form("truth", ("text", "text"), "{0} iends_with {1}", "suffix(lower({0}), lower({1}))"),
     Form("truth", ("words",), '{0} matches "^(oak|e.m)"', "regexp_matches({0}, '^(oak|e.m)')"),
     Form("truth", ("text", "text"), "not ({0} contains {1})", "NOT contains({0}, {1})"),
-    Form("truth", ("bool",), "{0}", "{0}"),
+    Form("truth", ("bool",), "{0} = true", "{0}"),
     Form("truth", ("bool",), "not {0}", "NOT {0}"),
     Form("truth", ("int",), "0 <= {0} < 3", "({0} >= 0 AND {0} < 3)"),
     Form("truth", ("int", "int"), "(not ({0} > {1} and {1} is not null))", "NOT ({0} > {1} AND {1} IS NOT NULL)"),

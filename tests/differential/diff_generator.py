@@ -382,7 +382,7 @@ class Generator:
             name for name in nodes if scope.variables[name].types == ("Person",) and not scope.variables[name].optional
         ]
         if persons and 0.27 < choice < 0.29:
-            share = rng.choice([0.0, 0.125, 0.5])
+            share = rng.choice([0.0, 0.1, 0.5])
             return Compare(rng.choice(["<", ">"]), Bm25(rng.choice(persons), "oak"), _literal("float", share))
         if choice < 0.55 and (found := self._truth(scope, only)) is not None:
             return found
