@@ -846,6 +846,12 @@ def test_a_search_for_paths_stays_within_its_limits(tmp_path: Any) -> None:
         graph.query(first, limits=Limits(seconds=0.3))
 
 
+def test_rows_that_differ_in_nothing_are_ordered_beside_a_path_that_no_row_has(roads: og.Graph) -> None:
+    nowhere = '$a: Stop { code: "d" } optional { all shortest $p: $a road $b $b.code = "none" } unwind [2, 2] as u'
+    assert rows(roads, f"match {{ {nowhere} }} return {{ u, $p.length as n }} order {{ u }}") == [(2, None), (2, None)]
+    assert rows(roads, f"match {{ {nowhere} }} return {{ first(u order $a.code) as f, count(*) as n }}") == [(2, 2)]
+
+
 def test_paths_lead_through_nothing_that_is_hidden(places: og.Graph) -> None:
     ends = '$a: Peak { name: "a" } $b: Peak { name: "same" }'
     text = f"query q() {{ match {{ {ends} all shortest $p: $a <sees|feeds|ridge> $b }} return {{ $p.nodes as way }} }}"

@@ -182,6 +182,8 @@ class OptionalColumns:
 def column_kind(run: Run, table_key: str, name: str) -> pa.DataType:
     """The Arrow type of a column of a variable, without looking at a row."""
     if table_key.startswith(PATH):
+        if name == "id":
+            return pa.int64()  # its number among the paths between the same ends
         return arrow_type(run.path_kinds[table_key.removeprefix(PATH)][name])
     if table_key.startswith(MADE):
         return run.made_columns(table_key.removeprefix(MADE)).kind(name)
