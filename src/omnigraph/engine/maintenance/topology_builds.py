@@ -47,7 +47,7 @@ def keep_topologies(
             keep_keys(view, {f"node:{info.from_type}", f"node:{info.to_type}"})
             topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
         else:
-            topology(ends, build_both).lists("in")  # whoever removes a node looks for the edges that lead to it
+            topology(ends, build_both).lists("in")  # removing a node looks for the edges that lead to it
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:

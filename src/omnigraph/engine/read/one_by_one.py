@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
+from contextlib import suppress
 from threading import Lock, get_ident, local
 from types import TracebackType
 
@@ -66,7 +67,8 @@ class OneByOne:
         if after:
             self._hand_over()
         if not wake.acquire(timeout=seconds):
-            self._queue = deque(each for each in self._queue if each[0] != me)
+            with suppress(ValueError):  # it was handed over in that moment
+                self._queue.remove((me, wake))
 
     def _hand_over(self) -> None:
         try:

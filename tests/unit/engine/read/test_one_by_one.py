@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -80,6 +81,23 @@ def test_threads_that_go_on_get_their_share(pool: ThreadPoolExecutor) -> None:
     stop.set()
     for worker in workers:
         worker.result(30)
+
+
+def test_threads_may_stop_waiting_while_others_begin_to() -> None:
+    turns, threads, interval = OneByOne(0.000_02), 16, sys.getswitchinterval()
+
+    def work() -> int:
+        for _ in range(2_000):
+            with turns:
+                pass
+        return 1
+
+    sys.setswitchinterval(0.000_001)  # so that threads change places between any two steps
+    try:
+        with ThreadPoolExecutor(threads) as many:
+            assert sum(each.result(60) for each in [many.submit(work) for _ in range(threads)]) == threads
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_an_error_inside_leaves_the_turn_free(pool: ThreadPoolExecutor) -> None:
