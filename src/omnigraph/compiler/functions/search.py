@@ -80,8 +80,9 @@ _ALL = (
     ),
     SpecialCall(
         "nearest",
-        "nearest(property, query: Vector or String) -> F64?",
-        "The distance to a vector, or to a text that is embedded first. Orders the closest first.",
+        "nearest(property, query: Vector or String, partitions?: Integer) -> F64?",
+        "The distance to a vector, or to a text that is embedded first. Orders the closest first. `partitions` is how "
+        "many parts of a large vector index are searched, 32 unless given.",
     ),
     SpecialCall(
         "rrf",

@@ -98,8 +98,9 @@ def format_expr(expr: ir.Expr) -> str:
             return f"({format_expr(left)} {op} {format_expr(right)})"
         case ir.TextMatch(function, field, query, distance):
             return _call(function, field, query, *(() if distance is None else (distance,)))
-        case ir.Nearest(var, name, _, metric, query):
-            return f"nearest(${var}.{name}, {format_expr(query)}, {metric})"
+        case ir.Nearest(var, name, _, metric, query, _, probes):
+            searched = "" if probes is None else f", {format_expr(probes)} partitions"
+            return f"nearest(${var}.{name}, {format_expr(query)}, {metric}{searched})"
         case ir.Bm25(var, name, query):
             return f"bm25(${var}.{name}, {format_expr(query)})"
         case ir.Rrf(first, second, k):

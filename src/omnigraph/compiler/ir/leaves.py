@@ -127,7 +127,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Distance of a vector property to a query; a String query is embedded first, by `model` when one is recorded."""
+    """Distance of a vector property to a query; a String query is embedded first, by `model` when one is recorded.
+
+    `probes` is how many partitions of a vector index are searched, where it has more than one.
+    """
 
     var: str
     name: str
@@ -135,6 +138,7 @@ class Nearest:
     metric: str
     query: Const | Param
     model: str | None = None
+    probes: Const | Param | None = None
 
     @property
     def type(self) -> PropType:

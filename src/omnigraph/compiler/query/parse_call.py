@@ -66,10 +66,12 @@ def _nearest(cur: QueryCursor, parse: ParseExpr) -> Call:
     name, _ = cur.need_var()
     cur.need_punct(".")
     prop, _ = cur.need_lower("a property name")
-    field = Prop(name, prop, cur.span_from(at))
+    field: Expr = Prop(name, prop, cur.span_from(at))
     cur.need_punct(",")
-    query = parse(cur)
-    return Call("nearest", (field, query), close_call(cur, start))
+    args = [field, parse(cur)]
+    if cur.take_punct(",") is not None:
+        args.append(parse(cur))
+    return Call("nearest", tuple(args), close_call(cur, start))
 
 
 def _text_call(cur: QueryCursor, parse: ParseExpr) -> Call:

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.search.analyzer import analyze
-from omnigraph.engine.read.search.corpus import Corpus, Part, analysed, rarity_of, word_scores
+from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.distances import distances
+from omnigraph.engine.read.search.relevance import rarity_of, word_scores
 from omnigraph.engine.read.search.snippets import snippets_of
 from omnigraph.engine.read.search.text_predicates import DEFAULT_NUMBERS
 from omnigraph.engine.values.fixed import Fixed

@@ -282,7 +282,8 @@ def _with_path(
 @st.composite
 def _rank_calls(draw: st.DrawFn, depth: int) -> ast.Call:
     if draw(st.booleans()):
-        return ast.Call("nearest", (ast.Prop(draw(names()), draw(names())), draw(expressions(depth=depth))))
+        args = draw(_tuples(expressions(depth=depth), min_size=1, max_size=2))
+        return ast.Call("nearest", (ast.Prop(draw(names()), draw(names())), *args))
     return ast.Call("bm25", (draw(expressions(depth=depth)), draw(expressions(depth=depth))))
 
 

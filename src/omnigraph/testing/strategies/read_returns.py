@@ -142,6 +142,7 @@ def rank_key(draw: DrawFn, scope: Scope) -> str | None:
     if not ants:
         return None
     var = draw(st.sampled_from(ants))
-    nearest = f"nearest(${var}.v, [{draw(st.sampled_from(['0.0', '1.0']))}, 0.0])"
+    more = draw(st.sampled_from(["", ", 1", ", 100"]))  # partitions, of which a small index has one
+    nearest = f"nearest(${var}.v, [{draw(st.sampled_from(['0.0', '1.0']))}, 0.0]{more})"
     bm25 = f'bm25(${var}.x, "{draw(st.sampled_from(QUERIES))}")'
     return draw(st.sampled_from([nearest, bm25, f"rrf({nearest}, {bm25})", f"rrf({bm25}, {nearest}, 7)"]))

@@ -411,6 +411,7 @@ def test_arithmetic(text: str, tree: Expr) -> None:
         ("[[1], []]", ListLiteral((ListLiteral((number(1),)), ListLiteral(())))),
         ("fuzzy($h.a, $q, 1)", Call("fuzzy", (Prop("h", "a"), Var("q"), number(1)))),
         ("nearest($h.vec, [1, -1])", Call("nearest", (Prop("h", "vec"), ListLiteral((number(1), number(-1)))))),
+        ("nearest($h.vec, $q, $n)", Call("nearest", (Prop("h", "vec"), Var("q"), Var("n")))),
         (
             "rrf(nearest($h.v, $q), bm25($h.a, $q), 10)",
             Call(

@@ -133,6 +133,13 @@ CASES: list[tuple[str, str, str]] = [
     ("T15", "nearest-length", r("$h: Hut", trailing="order { nearest($h.vec, «[1]) } limit 1")),
     ("T15", "nearest-list-of-text", r("$h: Hut", trailing='order { nearest($h.vec, «["a", "b"]) } limit 1')),
     ("T15", "nearest-number", r("$h: Hut", trailing="order { nearest($h.vec, «1) } limit 1")),
+    ("T15", "nearest-no-partition", r("$h: Hut", trailing="order { nearest($h.vec, [1, 2], «0) } limit 1")),
+    ("T15", "nearest-half-a-partition", r("$h: Hut", trailing="order { nearest($h.vec, [1, 2], «1.5) } limit 1")),
+    (
+        "T15",
+        "nearest-partitions-parameter",
+        r("$h: Hut", trailing="order { nearest($h.vec, [1, 2], «$n) } limit 1", params="$n: String"),
+    ),
     ("T16", "from", w('update Path set { «from: "h1" } where minutes = 1')),
     ("T16", "to", w('update Path set { minutes: 1, «to: "h1" } where minutes = 1')),
     ("T17", "direct", r("$h: Hut", trailing="order { «nearest($h.vec, [1, 2]) }")),

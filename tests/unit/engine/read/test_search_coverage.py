@@ -222,3 +222,24 @@ def test_a_partitioned_index_measures_exactly_what_it_finds(tmp_path: Path, monk
     assert "index l2_vec" in str(found.explanation)
     assert [row for row in exact if row in found.rows()] == found.rows()
     assert len({row["s.code"] for row in exact[:10]} & {row["s.code"] for row in found.rows()}) >= 8
+
+    # How many partitions are searched is up to the query.
+    text = f"""
+        query q($v: Vector({DIM}), $n: I32?) {{ match {{ $s: Spot }} return {{ $s.code, nearest($s.l2, $v) as far }}
+        order {{ nearest($s.l2, $v, $n) }} limit 10 }}
+    """
+    queries = np.random.default_rng(9).standard_normal((20, DIM)).tolist()
+
+    distances = ((vectors[None] - np.array(queries)[:, None]) ** 2).sum(axis=2)
+    nearest_ten = [{f"s{number:04}" for number in each[:10]} for each in np.argsort(distances)]
+
+    def recall(count: int | None) -> float:
+        found = [graph.query(text, params={"v": vector, "n": count}).rows() for vector in queries]
+        codes = [{row["s.code"] for row in rows} for rows in found]
+        return float(np.mean([len(true & each) / 10 for true, each in zip(nearest_ten, codes, strict=True)]))
+
+    few, usual, every = recall(1), recall(None), recall(partitions(COUNT))
+    assert few < 0.7 < usual < every
+    assert every > 0.99
+    with pytest.raises(og.errors.ParameterError, match=r"partitions that nearest.* must be at least 1, got 0"):
+        graph.query(text, params={"v": query, "n": 0})

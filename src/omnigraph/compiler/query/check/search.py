@@ -61,7 +61,7 @@ def _arm(call: ast.Expr, scope: Scope) -> ir.Nearest | ir.Bm25:
 
 
 def _nearest(call: ast.Call, scope: Scope) -> ir.Nearest:
-    field, query = call.args
+    field, query = call.args[:2]
     _refuse_edge_field(call, scope)
     info, prop = _ranked_property(field, scope, "T15", "nearest")
     assert isinstance(info, NodeType)
@@ -76,7 +76,15 @@ def _nearest(call: ast.Call, scope: Scope) -> ir.Nearest:
         info.metrics.get(prop.name, _DEFAULT_METRIC),
         _nearest_query(query, kind, scope),
         embed.model if embed is not None else None,
+        _probes(call.args[2], scope) if len(call.args) > 2 else None,
     )
+
+
+def _probes(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
+    found = _integer(expr, scope, least=1)
+    if found is None:
+        raise scope.error("T15", "the number of partitions that nearest(…) searches is an integer from 1 up", expr.span)
+    return found
 
 
 def _nearest_query(expr: ast.Expr, field: PropType, scope: Scope) -> ir.Const | ir.Param:
@@ -118,24 +126,27 @@ def _rrf(call: ast.Call, scope: Scope) -> ir.Rrf:
 
 
 def _smoothing(expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
-    k = constant(expr, scope)
-    if k is not None and isinstance(k.value, int) and k.type == ir.INT64 and k.value > 0:
-        return k
-    param = parameter(expr.name, scope) if isinstance(expr, ast.Var) else None
-    if param is not None and param.type.scalar in INTEGER and not param.type.list:
-        return param
-    raise scope.error("T21", "the k of rrf(…) is a positive integer", expr.span)
+    k = _integer(expr, scope, least=1)
+    if k is None:
+        raise scope.error("T21", "the k of rrf(…) is a positive integer", expr.span)
+    return k
 
 
 def _distance(function: str, expr: ast.Expr, scope: Scope) -> ir.Const | ir.Param:
-    edits = constant(expr, scope)
-    if edits is not None and isinstance(edits.value, int) and edits.type == ir.INT64 and edits.value >= 0:
-        return edits
+    edits = _integer(expr, scope, least=0)
+    if edits is None:
+        what = "the edit distance of fuzzy(…)" if function == "fuzzy" else f"the number of words of {function}(…)"
+        raise scope.error("T19", f"{what} is an integer from 0 up", expr.span)
+    return edits
+
+
+def _integer(expr: ast.Expr, scope: Scope, *, least: int) -> ir.Const | ir.Param | None:
+    """An integer that is written out and not too small, or a parameter that is one."""
+    found = constant(expr, scope)
+    if found is not None and isinstance(found.value, int) and found.type == ir.INT64 and found.value >= least:
+        return found
     param = parameter(expr.name, scope) if isinstance(expr, ast.Var) else None
-    if param is not None and param.type.scalar in INTEGER and not param.type.list:
-        return param
-    what = "the edit distance of fuzzy(…)" if function == "fuzzy" else f"the number of words of {function}(…)"
-    raise scope.error("T19", f"{what} is an integer from 0 up", expr.span)
+    return param if param is not None and param.type.scalar in INTEGER and not param.type.list else None
 
 
 def _text(function: str, code: str, expr: ast.Expr, resolve: Callable[[ast.Expr], ir.Expr], scope: Scope) -> ir.Expr:

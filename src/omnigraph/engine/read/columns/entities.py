@@ -236,6 +236,11 @@ class Entities:
                 self._columns.put((self.version_key, ROW_ID), held)
         return held.index.rows
 
+    def index_of_all(self, rows: Rows) -> RowIndex | None:
+        """The index of all rows, where these are all of them; it is seen by the array, nothing is looked at."""
+        held = self._hot(ROW_ID)
+        return held.index if held is not None and held.index.is_array(rows) else None
+
     def cached(self, names: Iterable[str]) -> bool:
         """Whether looking at every row of these columns in memory beats asking storage for some of them."""
         if self.row_count <= SMALL_TABLE:

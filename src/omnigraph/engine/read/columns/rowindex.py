@@ -72,7 +72,7 @@ class RowIndex:
 
     def begin(self, rows: Rows) -> int | None:
         """The position of the first of the rows, which are present, where the others follow it one by one."""
-        if rows is self.rows or not len(rows):
+        if self.is_array(rows) or not len(rows):
             return 0
         first, last = (int(each) for each in self.positions(rows[[0, -1]]))
         if last - first != len(rows) - 1:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import count
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.compiler.types import ENGLISH
@@ -20,32 +20,16 @@ from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.search.analyzer import Known, analyze, analyze_column
 from omnigraph.engine.read.search.confirmed import first_letters, has_phrase, has_prefix, prefixes_of
+from omnigraph.engine.read.search.relevance import Hits, Relevance, ScoredPart, WordList, rarity_of, word_scores
 from omnigraph.engine.read.search.segment import Counts, Segment, merge, segment
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.cache import CacheKind
 
-Scores = npt.NDArray[np.float64]
-K1 = 1.2
-B = 0.75
+WordLists: TypeAlias = tuple[WordList, ...]
+"""The lists of one word, one for each part of a corpus."""
+Kept: TypeAlias = Callable[[str, Callable[[], WordLists]], WordLists]
+_NUMBERS = count()
 _CONFIRMED: dict[str, Callable[[pa.Array, str, str], Mask]] = {"phrase": has_phrase, "prefix": has_prefix}
-# From this share of all texts on, a flag per text is faster than sorting those that were found.
-_DENSE = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """Ascending row ids of texts that match, with their scores."""
-
-    rows: Rows
-    scores: Scores
-
-    def at(self, rows: Rows) -> Scores:
-        """The score of each row; NaN where its text does not match."""
-        index = RowIndex(self.rows)
-        known = index.contains(rows)
-        result = np.full(len(rows), np.nan)
-        result[known] = self.scores[index.positions(rows[known])]
-        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +96,7 @@ class Corpus:
     def __init__(self, parts: Iterable[Part], language: str = ENGLISH) -> None:
         self.parts = tuple(parts)
         self.language = language
+        self.number = next(_NUMBERS)  # tells it from a corpus of the same texts that is cut into other parts
 
     @property
     def nbytes(self) -> int:
@@ -154,25 +139,25 @@ class Corpus:
 
     def bm25(self, query: str, check: Check = no_check) -> Hits:
         """The texts that share a word with the query, and their scores."""
-        words = list(dict.fromkeys(analyze(query, self.language)))
-        postings = [[part.postings(word) for word in _checked(words, check)] for part in self.parts]
-        having = [sum(len(held[place][0]) for held in postings) for place in range(len(words))]
-        rarity = [rarity_of(holders, self.count) for holders in having]
-        rows: list[Rows] = []
-        scores: list[Scores] = []
-        for part, held in zip(self.parts, postings, strict=True):
-            texts, score = self._scored(part.segment.lengths, held, rarity)
-            rows.append(part.segment.rows[texts])
-            scores.append(score)
-        return _joined(rows, scores)
+        return self.relevance(query, check).every()
 
-    def _scored(self, lengths: Counts, held: list[tuple[Counts, Counts]], rarity: list[float]) -> tuple[Rows, Scores]:
-        """(texts of one part that hold a word, ascending; their scores); words add up in the order of the query."""
-        found, place = _union([holders for holders, _ in held], len(lengths))
-        total = np.zeros(len(found))
-        for (holders, often), rare, at in zip(held, rarity, place, strict=True):
-            total[at] += word_scores(rare, often, lengths[holders], self.mean_length)
-        return found, total
+    def relevance(self, query: str, check: Check = no_check, kept: Kept | None = None) -> Relevance:
+        """How well texts fit a query; `kept` remembers the lists of words, or makes them."""
+        lists = []
+        for word in _checked(list(dict.fromkeys(analyze(query, self.language))), check):
+            make = partial(self._word_lists, word)
+            lists.append(make() if kept is None else kept(word, make))
+        rows = [part.segment.rows for part in self.parts]
+        return Relevance([ScoredPart(held, [each[at] for each in lists]) for at, held in enumerate(rows)])
+
+    def _word_lists(self, word: str) -> WordLists:
+        """The list of a word in each part."""
+        held = [part.postings(word) for part in self.parts]
+        rarity = rarity_of(sum(len(texts) for texts, _ in held), self.count)
+        return tuple(
+            WordList.of(texts, word_scores(rarity, often, part.segment.lengths[texts], self.mean_length))
+            for part, (texts, often) in zip(self.parts, held, strict=True)
+        )
 
     def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
         """With the texts of some rows gone, then of all rows but the kept ones, and new texts added."""
@@ -215,17 +200,6 @@ class Corpus:
         return found
 
 
-def rarity_of(holders: int, texts: int) -> float:
-    """How much a word says that so many of all texts hold."""
-    return float(np.log1p((texts - holders + 0.5) / (holders + 0.5)))
-
-
-def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: float) -> Scores:
-    """What one word adds to the scores of the texts that hold it so often."""
-    found: Scores = rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / mean_length))
-    return found
-
-
 def analysed(texts: pa.Array, rows: Rows, memory: MemoryBudget = NOTHING_KEPT, language: str = ENGLISH) -> Segment:
     """The inverted lists of the texts of some ascending rows; null is not a text.
 
@@ -243,25 +217,3 @@ def analysed(texts: pa.Array, rows: Rows, memory: MemoryBudget = NOTHING_KEPT, l
 
 _MOST_WORDS = 1 << 18
 _WORDS: CacheKind[Known] = CacheKind("words and their stems", lambda known: 200 * len(known), share=1 / 16, largest=1.0)
-
-
-def _union(lists: list[Counts], width: int) -> tuple[Rows, list[Rows]]:
-    """(all numbers in lists of numbers below `width`, ascending; for each list the places of its numbers there)."""
-    if sum(map(len, lists)) * _DENSE > width:
-        present = np.zeros(width, np.bool_)
-        for numbers in lists:
-            present[numbers] = True
-        number = np.cumsum(present) - 1
-        return np.flatnonzero(present), [number[numbers] for numbers in lists]
-    found = np.unique(np.concatenate(lists)) if lists else np.empty(0, np.int64)
-    return found.astype(np.int64), [np.searchsorted(found, numbers) for numbers in lists]
-
-
-def _joined(rows: list[Rows], scores: list[Scores]) -> Hits:
-    if len(rows) == 1:
-        return Hits(rows[0], scores[0])
-    if not rows:
-        return Hits(np.empty(0, np.int64), np.empty(0))
-    row, score = np.concatenate(rows), np.concatenate(scores)
-    order = np.argsort(row, kind="stable")
-    return Hits(row[order], score[order])

@@ -14,7 +14,8 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
-from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
+from omnigraph.engine.read.search.corpus import Corpus, Part, WordLists, analysed
+from omnigraph.engine.read.search.relevance import Relevance
 from omnigraph.engine.read.search.segment import Segment
 from omnigraph.memory.cache import CacheKind
 
@@ -29,6 +30,9 @@ _MOST_UNFOLDED = 0.05
 _MOST_PARTS = 8
 
 CORPORA: CacheKind[Corpus] = CacheKind("text corpora", lambda corpus: corpus.nbytes, share=1 / 2)
+_WORDS: CacheKind[WordLists] = CacheKind(
+    "scored words", lambda lists: 512 + sum(each.nbytes for each in lists), share=1 / 16
+)
 _KIND = ArtifactKind(CORPORA, directory="text", format=3, kept=3)
 
 
@@ -90,6 +94,16 @@ def corpus_of(column: TextColumn) -> Corpus:
     """The corpus of these exact texts, made if need be."""
     artifact = column.artifact
     return cached_corpus(column) or artifact.cache.get_or_build(artifact.key, lambda: _built(column))
+
+
+def relevance_of(column: TextColumn, query: str) -> tuple[Corpus, Relevance]:
+    """The corpus of these exact texts, and how well they fit a query; what words add to scores stays in memory."""
+    corpus, cache = corpus_of(column), column.table.memory.cache(_WORDS)
+
+    def kept(word: str, make: Callable[[], WordLists]) -> WordLists:
+        return cache.get_or_build((corpus.number, word), make)
+
+    return corpus, corpus.relevance(query, column.check, kept)
 
 
 def kept_corpus(column: TextColumn) -> Corpus | None:

@@ -18,8 +18,8 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.search.corpus import Hits
 from omnigraph.engine.read.search.distances import closest, distances
+from omnigraph.engine.read.search.relevance import Hits
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, PROBES, REFINE
 from omnigraph.storage.lance.tables import IndexInfo, NearestRows
 
@@ -45,6 +45,7 @@ class NearestSearch:
     rows: Rows
     call: ir.Nearest
     query: Sequence[float]
+    probes: int = PROBES
 
     def every(self) -> Hits:
         """The distance of each candidate that has a vector."""
@@ -113,7 +114,7 @@ class NearestSearch:
         """(what the index finds, with exact distances; how many that is)."""
         if self.entities.in_memory(self.call.name):
             return self._ask_and_refine(count, filter)
-        wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, PROBES, REFINE)
+        wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, self.probes, REFINE)
         found = self.entities.nearest(self.call.name, wanted, filter)
         rows = row_ids(found[ROW_ID])
         order = np.argsort(rows)
@@ -124,7 +125,7 @@ class NearestSearch:
         """The same with vectors in memory: the index reads none, and those of its best guesses are measured here."""
         target = np.asarray(self.query, np.float32)
         found = self.entities.nearest(
-            self.call.name, NearestRows(target, count * REFINE, self.call.metric, PROBES, None), filter
+            self.call.name, NearestRows(target, count * REFINE, self.call.metric, self.probes, None), filter
         )
         rows = np.sort(row_ids(found[ROW_ID]))
         scores = distances(self.entities.values(self.call.name, rows), self.query, self.call.metric)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -17,11 +18,12 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.rowindex import RowIndex, distinct
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.search.corpus import Hits, Scores
-from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
+from omnigraph.engine.read.search.corpus_store import TextColumn, relevance_of
 from omnigraph.engine.read.search.nearest import NearestSearch
+from omnigraph.engine.read.search.relevance import Hits, Relevance, Scores
+from omnigraph.engine.read.search.vector_index import PROBES
 from omnigraph.engine.read.shape.order import id_ranks
-from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch
+from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch, ParameterError
 
 if TYPE_CHECKING:
     from omnigraph.embeddings.provider import Embedder
@@ -29,68 +31,112 @@ if TYPE_CHECKING:
 _NONE = Hits(np.empty(0, np.int64), np.empty(0))
 
 
+@dataclass(frozen=True)
+class _Candidates:
+    """The entities of one table that are ranked, in the rows of a frame."""
+
+    entities: Entities
+    bound: Bound
+
+    @classmethod
+    def of(cls, run: Run, bound: Bound) -> _Candidates:
+        return cls(run.entities(bound.table_key), bound)
+
+    @cached_property
+    def whole(self) -> RowIndex | None:
+        """All rows of the table, if these are they: then nothing has to be looked for among them."""
+        return self.entities.index_of_all(self.bound.rows)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Ascending, each once."""
+        return self.bound.rows if self.whole is not None else distinct(self.bound.rows)[0]
+
+    def placed(self, hits: Hits) -> tuple[Rows, Scores]:
+        """(positions in the frame that were hit, ascending; their scores)."""
+        rows = self.bound.rows
+        if self.whole is not None:
+            return self.whole.positions(hits.rows), hits.scores
+        if len(hits.rows) < len(rows) and bool((rows[1:] > rows[:-1]).all()):
+            # One row per entity, in order: looking up the few among the many is all there is to do.
+            place = np.minimum(np.searchsorted(rows, hits.rows), len(rows) - 1)
+            found = rows[place] == hits.rows
+            return place[found], hits.scores[found]
+        scores = hits.at(rows)
+        kept = np.flatnonzero(~np.isnan(scores))
+        return kept, scores[kept]
+
+
 def rank(run: Run, frame: Frame, op: Rank) -> Frame:
     """Give every row the score of its ranked entity and drop the rows that have none."""
     if not frame.length:
         return replace(frame, score=np.empty(0))
-    bound = frame.bound[op.call.var]
-    hits = _hits(run, bound, op.call, run.fetch_count(op.fetch), op.arm)
-    kept, scores = _placed(hits, bound.rows)
+    among = _Candidates.of(run, frame.bound[op.call.var])
+    kept, scores = among.placed(_hits(run, among, op.call, run.fetch_count(op.fetch), op.arm))
     return replace(frame.take(kept), score=scores)
 
 
 def score_column(run: Run, frame: Frame, call: ir.RankCall) -> pa.Array:
     """The score as a value: a text that does not match has 0, a missing vector has no distance."""
-    bound = frame.bound[call.var]
-    scores = _hits(run, bound, call, None, None).at(bound.rows)
+    among = _Candidates.of(run, frame.bound[call.var])
+    scores = _hits(run, among, call, None, None).at(among.bound.rows)
     if isinstance(call, ir.Nearest):
         return pa.array(scores, pa.float64(), from_pandas=True)
     return pa.array(np.nan_to_num(scores, nan=0.0))
 
 
-def _hits(run: Run, bound: Bound, call: ir.RankCall, most: int | None, arm: Fetch | None) -> Hits:
-    """The scores of at least the entities in these rows that have one; with `most`, of the best so many and ties."""
-    entities = run.entities(bound.table_key)
+def _hits(run: Run, among: _Candidates, call: ir.RankCall, most: int | None, arm: Fetch | None) -> Hits:
+    """The scores of at least the candidates that have one; with `most`, of the best so many and ties."""
     match call:
         case ir.Bm25():
-            return _bm25(run, entities, call)
+            return _bm25(run, among, call, most)
         case ir.Nearest():
-            return _nearest(run, entities, distinct(bound.rows)[0], call, most)
+            return _nearest(run, among, call, most)
         case ir.Rrf():
-            return _fuse(run, entities, distinct(bound.rows)[0], call, run.fetch_count(arm))
-
-
-def _placed(hits: Hits, rows: Rows) -> tuple[Rows, Scores]:
-    """(positions of the rows that were hit, ascending; their scores)."""
-    if len(hits.rows) < len(rows) and bool((rows[1:] > rows[:-1]).all()):
-        # One row per entity, in order: looking up the few among the many is all there is to do.
-        place = np.minimum(np.searchsorted(rows, hits.rows), len(rows) - 1)
-        found = rows[place] == hits.rows
-        return place[found], hits.scores[found]
-    scores = hits.at(rows)
-    kept = np.flatnonzero(~np.isnan(scores))
-    return kept, scores[kept]
+            return _fuse(run, among, call, run.fetch_count(arm), most)
 
 
 # --- one ranking ------------------------------------------------------------------------------------------
 
 
-def _bm25(run: Run, entities: Entities, call: ir.Bm25) -> Hits:
+def _relevance(run: Run, entities: Entities, call: ir.Bm25) -> Relevance:
     text = run.constant(call.query)
     if text is None:
-        return _NONE
-    corpus = corpus_of(TextColumn(entities, call.name, run.keep_derived, run.budget.check))
-    hits = corpus.bm25(str(text), run.budget.check)
-    run.profile.note(f"{call.name}: corpus of {corpus.count} texts, {len(hits.rows)} match")
-    return hits
+        return Relevance(())
+    corpus, found = relevance_of(TextColumn(entities, call.name, run.keep_derived, run.budget.check), str(text))
+    run.profile.note(f"{call.name}: corpus of {corpus.count} texts, up to {found.entries} match")
+    return found
 
 
-def _nearest(run: Run, entities: Entities, rows: Rows, call: ir.Nearest, most: int | None) -> Hits:
+def _bm25(run: Run, among: _Candidates, call: ir.Bm25, most: int | None) -> Hits:
+    return _most_relevant(_relevance(run, among.entities, call), among, most)
+
+
+def _most_relevant(relevance: Relevance, among: _Candidates, most: int | None) -> Hits:
+    """Those of the candidates that match; with `most`, the best so many and ties."""
+    if among.whole is not None:
+        return relevance.every() if most is None else relevance.best(most)
+    if most is None:
+        return relevance.every_of(among.rows)
+    return relevance.best_of(among.rows, most, among.entities.row_count)
+
+
+def _nearest(run: Run, among: _Candidates, call: ir.Nearest, most: int | None) -> Hits:
     query = query_vector(run, call)
     if query is None:
         return _NONE
-    search = NearestSearch(run, entities, rows, call, query)
+    search = NearestSearch(run, among.entities, among.rows, call, query, _probes(run, call))
     return search.every() if most is None else search.best(most)
+
+
+def _probes(run: Run, call: ir.Nearest) -> int:
+    """How many partitions of the index are searched; a null parameter leaves it at the default."""
+    value = None if call.probes is None else cast("int | None", run.constant(call.probes))
+    if value is not None and value < 1:
+        name = call.probes.name if isinstance(call.probes, ir.Param) else None
+        message = f"the number of partitions that nearest(…) searches must be at least 1, got {value}"
+        raise ParameterError("P004", message, parameter=name)
+    return PROBES if value is None else value
 
 
 def query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
@@ -120,25 +166,55 @@ def _configured_embedder(call: ir.Nearest) -> Embedder:
 # --- fusion -----------------------------------------------------------------------------------------------
 
 
-def _fuse(run: Run, entities: Entities, rows: Rows, call: ir.Rrf, limit: int | None) -> Hits:
+def _fuse(run: Run, among: _Candidates, call: ir.Rrf, limit: int | None, most: int | None) -> Hits:
     """Σ 1 / (k + rank) over the arms an entity appears in; a nearest arm contributes its best `limit` only."""
     k = cast("int | None", run.constant(call.k))
     if k is None:
         return _NONE
-    ranked: list[Rows] = []
-    for arm in (call.first, call.second):
+    arms = (call.first, call.second)
+    # Of two arms of words every text counts, and so it does when a later place is not worth less.
+    fewest = most if k >= 0 and any(isinstance(arm, ir.Nearest) for arm in arms) else None
+    near = {arm: _nearest_order(run, among, arm, limit) for arm in arms if isinstance(arm, ir.Nearest)}
+    others = np.concatenate([*near.values(), _NONE.rows])
+    rows, shares = [], []
+    for arm in arms:
         if isinstance(arm, ir.Nearest):
-            hits = _nearest(run, entities, rows, arm, limit)
-            ranked.append(hits.rows[_best_first(entities, hits.rows, hits.scores)[:limit]])
+            found, place = near[arm], np.arange(len(near[arm]))
         else:
-            hits = _bm25(run, entities, arm)
-            inside = RowIndex(rows).contains(hits.rows)
-            matching = hits.rows[inside]
-            ranked.append(matching[_best_first(entities, matching, -hits.scores[inside])])
-    found, place = distinct(np.concatenate(ranked))
-    shares = np.concatenate([1.0 / (k + 1 + np.arange(len(part))) for part in ranked])
-    total: Scores = np.bincount(place, weights=shares, minlength=len(found)).astype(np.float64)
+            found, place = _words_order(among, _relevance(run, among.entities, arm), fewest, others)
+        rows.append(found)
+        shares.append(1.0 / (k + 1 + place))
+    found, place = distinct(np.concatenate(rows))
+    total: Scores = np.bincount(place, weights=np.concatenate(shares), minlength=len(found)).astype(np.float64)
     return Hits(found, total)
+
+
+def _nearest_order(run: Run, among: _Candidates, arm: ir.Nearest, limit: int | None) -> Rows:
+    hits = _nearest(run, among, arm, limit)
+    return hits.rows[_best_first(among.entities, hits.rows, hits.scores)[:limit]]
+
+
+def _words_order(among: _Candidates, relevance: Relevance, most: int | None, others: Rows) -> tuple[Rows, Rows]:
+    """(rows that match, how many are before each in the order of relevance).
+
+    With `most`, these are the first so many and those of the others that match. What comes later and is in no other arm
+    has a smaller sum than each of the first, so it cannot be among so many of the fusion.
+    """
+    hits = _most_relevant(relevance, among, most)
+    first = hits.rows[_best_first(among.entities, hits.rows, -hits.scores)]
+    later = _NONE if most is None else relevance.of(np.setdiff1d(others, first))
+    if not len(later.rows):
+        return first, np.arange(len(first))
+    hits = _most_relevant(relevance, among, None)
+    places = [_place(among.entities, hits, row, score) for row, score in zip(later.rows, later.scores, strict=True)]
+    return np.append(first, later.rows), np.append(np.arange(len(first)), places)
+
+
+def _place(entities: Entities, hits: Hits, row: int, score: float) -> int:
+    """How many hits are before the one of this row, by score, then by id."""
+    tied = hits.rows[hits.scores == score]
+    before = int(np.count_nonzero(hits.scores > score))
+    return before if len(tied) == 1 else before + int(id_ranks(entities, tied)[np.searchsorted(tied, row)])
 
 
 def _best_first(entities: Entities, rows: Rows, scores: Scores) -> Rows:
