@@ -32,7 +32,12 @@ _OURS = "omnigraph"
 _COLD_RUNS = 3
 _TIMEOUT = 1_800
 _FLAT_QUERY = "query q($h: String) { match { $p: Person $p.handle < $h } return { $p.handle, $p.name, $p.age } }"
-_POINT_ROWS = {"tiny": (1_000, 10_000), "default": (10_000, 1_000_000), "large": (10_000, 10_000_000)}
+_POINT_ROWS = {
+    "tiny": (1_000, 10_000),
+    "default": (10_000, 1_000_000),
+    "large": (10_000, 10_000_000),
+    "huge": (10_000, 10_000_000),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def run() -> Iterator[Measurement]:
     size = chosen_size()
     write_graph(size)
     before = circumstances()
-    outcomes = [_outcome(name, size) for name in _chosen_peers()]
+    outcomes = [outcome_of(name, size) for name in _chosen_peers()]
     ours = outcomes[0]
     _check_answers(outcomes)
     for outcome in outcomes:
@@ -78,7 +83,8 @@ def _chosen_peers() -> list[str]:
 # --- one engine --------------------------------------------------------------------------------------
 
 
-def _outcome(name: str, size: Size) -> Outcome:
+def outcome_of(name: str, size: Size) -> Outcome:
+    """What one engine does with the graph of one size, which it loads if it has not before."""
     store, told = size.home / name / "store", str(size.data / "seeds.json")
     built = store.parent / "built.json"
     if not built.exists():

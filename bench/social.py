@@ -21,6 +21,7 @@ _CITIES = 200
 _SKEW = 1.6
 _MOST_ACTIVE = 400
 _FEW_FRIENDS, _MANY_FRIENDS = 5, 50
+_WRITTEN_ROWS = 1 << 20  # edges whose keys are made at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ SIZES = {
     "tiny": Size("tiny", 2_000, 20_000, 50),
     "default": Size("default", 100_000, 1_000_000, 2_000),
     "large": Size("large", 1_000_000, 10_000_000, 20_000),
+    "huge": Size("huge", 10_000_000, 100_000_000, 200_000),
 }
 
 
@@ -71,24 +73,25 @@ def write_graph(size: Size) -> Path:
     done = size.data / "done"
     if not done.exists():
         size.data.mkdir(parents=True, exist_ok=True)
-        tables = _tables(size)
-        for name, table in tables.items():
+        generator = np.random.default_rng(7)
+        source, target = _friendships(generator, size)
+        for name, table in _smaller_tables(size, generator).items():
             pq.write_table(table, size.data / f"{name}.parquet")
-        (size.data / "seeds.json").write_text(json.dumps(_seeds(size, tables["knows"])), encoding="utf-8")
+        weight = generator.permutation(size.knows) / size.knows
+        _write_knows(size.data / "knows.parquet", source, target, weight)
+        (size.data / "seeds.json").write_text(json.dumps(_seeds(size, source)), encoding="utf-8")
         done.touch()
     return size.data
 
 
-def _seeds(size: Size, knows: pa.Table) -> list[str]:
-    friends = np.bincount(knows["a"].to_numpy(), minlength=size.people)
+def _seeds(size: Size, sources: npt.NDArray[np.int64]) -> list[str]:
+    friends = np.bincount(sources, minlength=size.people)
     usual = np.flatnonzero((friends >= _FEW_FRIENDS) & (friends <= _MANY_FRIENDS))
     return [handle(number) for number in np.random.default_rng(11).permutation(usual)[:SEEDS].tolist()]
 
 
-def _tables(size: Size) -> dict[str, pa.Table]:
-    generator = np.random.default_rng(7)
+def _smaller_tables(size: Size, generator: np.random.Generator) -> dict[str, pa.Table]:
     numbers = np.arange(size.people)
-    source, target = _friendships(generator, size)
     employer = (size.companies * generator.random(size.people) ** 2).astype(np.int64)
     people = {
         "number": numbers,
@@ -105,21 +108,23 @@ def _tables(size: Size) -> dict[str, pa.Table]:
         "code": _keys("c", firms),
         "name": pc.binary_join_element_wise("Company", _keys("", firms), " "),
     }
-    return {
-        "people": pa.table(people),
-        "companies": pa.table(companies),
-        "knows": pa.table(
-            {
-                "a": source,
-                "b": target,
-                "from": _keys("p", source),
-                "to": _keys("p", target),
-                "since": source % 30 + 1990,
-                "weight": generator.permutation(size.knows) / size.knows,
-            }
-        ),
-        "works": pa.table({"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}),
-    }
+    works = {"a": numbers, "b": employer, "from": _keys("p", numbers), "to": _keys("c", employer)}
+    return {"people": pa.table(people), "companies": pa.table(companies), "works": pa.table(works)}
+
+
+def _write_knows(
+    path: Path, source: npt.NDArray[np.int64], target: npt.NDArray[np.int64], weight: npt.NDArray[np.float64]
+) -> None:
+    """Piece by piece: the keys of a hundred million edges take more memory than all numbers of the graph."""
+    writer: pq.ParquetWriter | None = None
+    for begin in range(0, len(source), _WRITTEN_ROWS):
+        a, b, w = (column[begin : begin + _WRITTEN_ROWS] for column in (source, target, weight))
+        names = ["a", "b", "from", "to", "since", "weight"]
+        table = pa.table([a, b, _keys("p", a), _keys("p", b), a % 30 + 1990, w], names=names)
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
 
 
 def _friendships(generator: np.random.Generator, size: Size) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -14,6 +14,7 @@ from bench import social
 from bench.peers.engine import QUESTIONS, params_of
 from bench.peers.registry import ENGINES, engine_class
 from omnigraph.engine.maintenance import topology_builds
+from omnigraph.engine.read.match import leading
 from omnigraph.engine.read.plan import statistics
 from omnigraph.engine.read.topology import files, store
 
@@ -61,6 +62,7 @@ def test_every_question_gets_the_same_answer_from_duckdb(tmp_path: Path, monkeyp
     monkeypatch.setattr(files, "WORTH_KEEPING", 10)
     monkeypatch.setattr(topology_builds, "WORTH_KEEPING", 10)
     monkeypatch.setattr(store, "WORTH_KEEPING", 10)
+    monkeypatch.setattr(leading, "_MANY_EDGES", 10)
     monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", "auto")  # the engine of the comparison sets it; put back afterwards
     size = replace(social.SIZES["tiny"], people=300, knows=2_400, companies=20)
     data = social.write_graph(size)

@@ -8,6 +8,7 @@ import statistics
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -127,14 +128,23 @@ def _rate(engine: Engine, question: Question, seeds: list[str], threads: int) ->
 
 
 def _inserts(engine: Engine) -> dict[str, float]:
+    wall, cpu = _repeated(engine.insert)
+    found = {"ms": wall, "cpu_ms": cpu}
+    if engine.has_branches:
+        found["branch_ms"], found["branch_cpu_ms"] = _repeated(engine.branch)
+    return found
+
+
+def _repeated(write: Callable[[int], None]) -> tuple[float, float]:
+    """Median time and processor time of some writes."""
     times: list[float] = []
     cpu: list[float] = []
     for number in range(_INSERTS):
         begin, cpu_begin = time.perf_counter(), time.process_time()
-        engine.insert(number)
+        write(number)
         times.append((time.perf_counter() - begin) * 1000)
         cpu.append((time.process_time() - cpu_begin) * 1000)
-    return {"ms": statistics.median(times), "cpu_ms": statistics.median(cpu)}
+    return statistics.median(times), statistics.median(cpu)
 
 
 def _plain(answer: Any) -> Any:

@@ -61,6 +61,7 @@ class Engine:
 
     name: ClassVar[str]
     remarks: ClassVar[str] = ""
+    has_branches: ClassVar[bool] = False
     texts: ClassVar[Mapping[str, str]]
 
     def __init__(self, store: Path) -> None:
@@ -84,6 +85,10 @@ class Engine:
 
     def insert(self, number: int) -> None:
         """One more person, committed."""
+        raise NotImplementedError
+
+    def branch(self, number: int) -> None:
+        """A branch of the whole graph, where there are branches."""
         raise NotImplementedError
 
     def asker(self) -> Callable[[Question, Mapping[str, Any]], Any]:

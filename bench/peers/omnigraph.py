@@ -16,6 +16,8 @@ node Company { code: String @key  name: String }
 edge Knows: Person -> Person { since: I64  weight: F64 }
 edge WorksAt: Person -> Company
 """
+# More edges than this are loaded by Spark, from the files themselves.
+_MOST_INLINE = 20_000_000
 _SEED = "$p: Person { handle: $h }"
 _MANY = "$p: Person $p.handle in $h"
 
@@ -32,11 +34,24 @@ def _all(match: str, shape: str) -> str:
     return f"query q() {{ match {{ {match} }} {shape} }}"
 
 
+def _mapping(data: Path) -> dict[str, Any]:
+    names = ("people", "companies", "works", "knows")
+    return {
+        "sources": {name: {"path": str(data / f"{name}.parquet")} for name in names},
+        "nodes": {"Person": {"from": "people"}, "Company": {"from": "companies"}},
+        "edges": {
+            "WorksAt": {"from": "works", "src": "from", "dst": "to"},
+            "Knows": {"from": "knows", "src": "from", "dst": "to"},
+        },
+    }
+
+
 class OmniGraph(Engine):
     """Lance tables, a topology mapped from disk, NumPy."""
 
     name = "omnigraph"
     remarks = "durable, versioned storage; typed queries, prepared once (`graph.prepare`), one handle for all threads"
+    has_branches = True
     texts: ClassVar[Mapping[str, str]] = {
         "point look-up by key": _one("", "return { $p.name, $p.age, $p.city }"),
         "one hop, keys and names": _one("$p knows $f", "return { $f.handle, $f.name }"),
@@ -91,6 +106,9 @@ class OmniGraph(Engine):
 
         import omnigraph
 
+        if pq.read_metadata(data / "knows.parquet").num_rows > _MOST_INLINE:
+            self._build_on_spark(data)
+            return
         graph = omnigraph.init(str(self.store), SCHEMA)
         graph.load(pq.read_table(data / "people.parquet").drop_columns(["number"]), type="Person", runner="inline")
         graph.load(pq.read_table(data / "companies.parquet").drop_columns(["number"]), type="Company", runner="inline")
@@ -101,6 +119,17 @@ class OmniGraph(Engine):
         # Large loads leave their indexes and topologies built. `ensure_indices` would add Lance's full-text index of
         # keys, for other readers of the tables: no query here uses it.
         graph.close()
+        self._prepare(data)
+
+    def _build_on_spark(self, data: Path) -> None:
+        """One commit of files that are larger than memory should hold, with indexes and topologies by the same session."""
+        import omnigraph
+        from omnigraph.pipeline.spark.session import spark_session
+
+        spark = spark_session("local[2,4]")
+        with omnigraph.init(str(self.store), SCHEMA) as graph:
+            graph.load(mapping=_mapping(data), runner="spark")
+        spark.stop()
         self._prepare(data)
 
     def _prepare(self, data: Path) -> None:
@@ -138,3 +167,6 @@ class OmniGraph(Engine):
             'query q($h: String, $n: String) { insert Person { handle: $h, name: $n, age: 30, city: "City 1" } }',
             params={"h": f"new{number}", "n": f"New {number}"},
         )
+
+    def branch(self, number: int) -> None:
+        self._graph.branches.create(f"work{number}")

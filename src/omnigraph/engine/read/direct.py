@@ -1,4 +1,4 @@
-"""Reads from one named node along plain hops, answered from memory in one go (decision 0058).
+"""Reads from one named node along plain hops, and of the size of a table, answered in one go (decision 0058).
 
 The executor beside this (`execute.py`) answers the same reads operator by operator, and every other one. It runs first
 and leaves in memory what is needed here: ids by their hashes, neighbour lists, whole columns. A read that needs
@@ -28,7 +28,7 @@ from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
-from omnigraph.engine.read.plan.route import Hop, Route
+from omnigraph.engine.read.plan.route import Hop, Route, Total
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 from omnigraph.engine.values.arrow import arrow_type, shown_type
@@ -52,7 +52,7 @@ class _Kept:
     """The direct form of a plan, or how often it could not be made."""
 
     planned: Planned  # keeps the id that it is kept under
-    direct: Direct | None = None
+    direct: Direct | Counted | None = None
     tries: int = 0
 
 
@@ -67,8 +67,8 @@ def direct_answer(
     kept = None if route is None else memory.cache(_DIRECT).get(id(planned))
     if route is None or kept is None or kept.direct is None or limits.seconds == 0 or limits.bytes not in _ANY_SIZE:
         return None
-    key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
-    if not isinstance(key, str):
+    key = _key(route, values)
+    if key is None:
         return None
     begin = time.perf_counter()
     found = kept.direct.answer(key)
@@ -76,13 +76,21 @@ def direct_answer(
         return None
     batch, counts = found
     most = [each for each in (limits.rows, limits.result_rows) if each is not None]
-    if most and max(batch.num_rows, *counts) > min(most):
+    if most and max(batch.num_rows, *kept.direct.made(counts)) > min(most):
         return None  # the executor says what is exceeded
     profile = KnownProfile(kept.direct.ops, counts, batch.num_rows, time.perf_counter() - begin)
     return batch, Explanation(planned.plan, profile, kept.direct.reads, planned.expected)
 
 
 _ANY_SIZE = ("auto", None)
+
+
+def _key(route: Route | Total, values: Mapping[str, Any]) -> str | None:
+    """The key of the node to start from; None for a value that cannot be one, and what counts a table needs none."""
+    if isinstance(route, Total):
+        return ""
+    key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
+    return key if isinstance(key, str) else None
 
 
 def prepare_direct(run: Run, planned: Planned) -> None:
@@ -97,7 +105,25 @@ def prepare_direct(run: Run, planned: Planned) -> None:
         return  # a read that is asked once need not be prepared
     kept.tries += 1
     if kept.direct is None and kept.tries & (kept.tries - 1) == 0:
-        kept.direct = _made(run, planned, route)
+        kept.direct = _counted(run, planned, route) if isinstance(route, Total) else _made(run, planned, route)
+
+
+class Counted:
+    """How many rows a table has at one view, as its version says."""
+
+    __slots__ = ("_found", "ops", "reads")
+
+    def __init__(self, batch: pa.RecordBatch, rows: int, planned: Planned, reads: tuple[TableReads, ...]) -> None:
+        self._found = (batch, (rows,))
+        self.ops = (*planned.plan.match, *planned.plan.result)
+        self.reads = reads
+
+    def answer(self, key: str) -> tuple[pa.RecordBatch, tuple[int, ...]]:
+        return self._found
+
+    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Rows that a limit is about: they are counted, not made."""
+        return (0,)
 
 
 class Direct:
@@ -108,7 +134,9 @@ class Direct:
         "_touch", "ops", "reads",
     )  # fmt: skip
 
-    def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
+    def __init__(
+        self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, route: Route, run: Run
+    ) -> None:
         self._keys, self._hops = keys, hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
@@ -116,9 +144,13 @@ class Direct:
         if hops and end.index is not None:
             self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(_widest, self._columns)), 1))
         self._sorted = False
-        self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
+        self._touch, self._calls = partial(_touch_all, _sources(run, route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
         self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
+
+    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Rows that a limit is about."""
+        return counts
 
     def answer(self, key: str) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
         """The rows, and how many there were after the start and after each hop; None when memory does not tell."""
@@ -199,14 +231,21 @@ class _End:
     ids: pa.Array | None = None
 
 
+def _counted(run: Run, planned: Planned, route: Total) -> Counted:
+    rows = run.entities(route.table_key).row_count
+    batch = pa.RecordBatch.from_arrays([pa.array([rows], _INT64)] * len(route.columns), list(route.columns))
+    return Counted(batch, rows, planned, tuple(TableReads(read.table, 0, 0) for read in run.reads()))
+
+
 def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
     start = run.entities(f"node:{route.type_name}")
     keys = _keys(start)
     hops = tuple(_lists(run, hop) for hop in route.hops)
-    if keys is None or None in hops:
+    known = tuple(hop for hop in hops if hop is not None)
+    if keys is None or len(known) < len(hops):
         return None
     end = _end(run, route)
-    return None if end is None else Direct(keys, tuple(hop for hop in hops if hop is not None), end, planned, run)
+    return None if end is None else Direct(keys, known, end, planned, route, run)
 
 
 def _keys(table: Entities) -> KeyIndex | None:
@@ -253,9 +292,8 @@ def _column(table: Entities, name: str) -> Held | None:
     return table.whole(name) if table.is_small else table.held_whole(name)
 
 
-def _sources(run: Run, route: Route | None) -> tuple[Callable[[], object], ...]:
+def _sources(run: Run, route: Route) -> tuple[Callable[[], object], ...]:
     """What has to be asked for now and then, so that it does not count as unused."""
-    assert route is not None
     start, end = (run.entities(f"node:{name}") for name in (route.type_name, route.end_type))
     memory = run.view.tables.memory
     keys = partial(memory.cache(KEYS).get, start.version_key)

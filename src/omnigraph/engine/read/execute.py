@@ -250,6 +250,8 @@ def _shape(run: Run, frame: Frame, op: ShapingOp) -> Frame:
 
 
 def _distinct(frame: Frame, entities: tuple[str, ...] = ()) -> Frame:
+    if not frame.outputs and frame.bound.keys() <= set(entities) and frame.ascends:
+        return frame
     code, count = frame.codes(entities)
     for column in frame.outputs.values():
         code, count = combine(code, count, *number(column))

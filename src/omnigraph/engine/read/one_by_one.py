@@ -1,9 +1,12 @@
-"""Reads of microseconds that several threads ask for go one by one.
+"""Reads of up to a few milliseconds that several threads ask for go one by one.
 
 The interpreter lets one thread work at a time. NumPy and Arrow step aside for others in every call. On an idle machine
 each such step wakes a waiting thread, in vain because the first one is back before it, and that takes longer than the
 read: two threads got half of the answers that one gets. So while one thread asks for such reads, others sleep in a
 queue, each as long as the interpreter lets a busy thread work before it is the turn of another.
+
+A read that the executor answers goes there once it was quick: it took no longer than a turn, and read nothing from
+storage, for which threads wait side by side.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import deque
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from math import inf
 from threading import Lock, get_ident, local
 from types import TracebackType
 
@@ -27,7 +31,20 @@ class _Asker(local):
     left, streak = 0.0, 0
 
 
-class OneByOne:
+class Pace:
+    """How long a read took when it was run last; at first, and where it waited for storage, that is not known."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self) -> None:
+        self.seconds = inf
+
+    def remember(self, seconds: float, *, waited: bool) -> None:
+        """The read was run once more."""
+        self.seconds = inf if waited else seconds
+
+
+class OneByOne(AbstractContextManager[None]):
     """A hint, not a lock: threads that race for it go together, and none waits long for one that is held up."""
 
     def __init__(self, turn_seconds: float) -> None:
@@ -36,6 +53,10 @@ class OneByOne:
         self._inside, self._left = False, 0.0  # whether the owner is in a read, and when it left its last one
         self._queue: deque[tuple[int, Lock]] = deque()
         self._asker = _Asker()
+
+    def paced(self, pace: Pace) -> AbstractContextManager[None]:
+        """The turn of a read that was quick; for any other one nothing is waited for."""
+        return self if pace.seconds < self._turn else _AT_ONCE
 
     def __enter__(self) -> None:
         me, now, asker = get_ident(), _clock(), self._asker
@@ -61,7 +82,8 @@ class OneByOne:
 
     def _wait(self, me: int, *, after: bool = False) -> None:
         """Sleep in the queue until it is the turn of this thread, or until those ahead have had theirs."""
-        wake, seconds = Lock(), self._turn * (len(self._queue) + 1)
+        # The last read of a turn may begin at its end and take as long again.
+        wake, seconds = Lock(), 2 * self._turn * (len(self._queue) + 1)
         wake.acquire()
         self._queue.append((me, wake))
         if after:
@@ -77,6 +99,9 @@ class OneByOne:
             return  # it has not waited any longer
         self._inside, self._since = True, _clock()
         wake.release()
+
+
+_AT_ONCE: AbstractContextManager[None] = nullcontext()
 
 
 def _has_interpreter_lock() -> bool:

@@ -88,11 +88,15 @@ def run_planned(
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )
-        with checking(budget.check):
+        with QUICK_READS.paced(found.pace), checking(budget.check):
+            began = time.perf_counter()
             table = execute(run, found.plan, found.outline)
+            seconds = time.perf_counter() - began
     prepare_direct(run, found)
     run.profile.close()
-    explanation = Explanation(found.plan, run.profile, run.reads(), found.expected)
+    reads = run.reads()
+    found.pace.remember(seconds, waited=any(read.rows for read in reads))
+    explanation = Explanation(found.plan, run.profile, reads, found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation, pictured)
 
 

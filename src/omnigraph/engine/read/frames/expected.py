@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.estimates import Estimates, mean_degree, reached
@@ -46,15 +46,27 @@ Expected = Mapping[int, float]
 """Rows by the identity of the operator, which lives as long as its plan."""
 
 
+class EdgeEnds(NamedTuple):
+    """What a scan yields that begins with the ends of a few edges: how many, of which edges, and whether tails."""
+
+    rows: float
+    edge: str
+    tails: bool
+
+
 def expected_rows(
-    plan: ReadPlan, estimates: Estimates, collapsed: Mapping[int, frozenset[str]] | None = None
+    plan: ReadPlan,
+    estimates: Estimates,
+    collapsed: Mapping[int, frozenset[str]] | None = None,
+    begins: Mapping[int, EdgeEnds] | None = None,
 ) -> Expected:
     """The estimate of every operator, those inside `not` and `optional` included.
 
-    After the operators in `collapsed`, by their identity, rows that are equal in these variables are one.
+    After the operators in `collapsed`, by their identity, rows that are equal in these variables are one; scans in
+    `begins` do not yield all nodes.
     """
     found: dict[int, float] = {}
-    _read(plan, _Known(estimates, collapsed or {}), found)
+    _read(plan, _Known(estimates, collapsed or {}, begins or {}), found)
     return found
 
 
@@ -64,6 +76,7 @@ class _Known:
 
     estimates: Estimates
     collapsed: Mapping[int, frozenset[str]]
+    begins: Mapping[int, EdgeEnds] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
     reached: dict[str, _Way] = field(default_factory=dict)  # how an edge led to it
     left: set[tuple[str, _Way]] = field(default_factory=set)  # how edges led on from many nodes
@@ -168,6 +181,9 @@ def _match(ops: Iterable[MatchOp], rows: float, known: _Known, found: dict[int, 
                 rows *= estimates.rows(type_name) * _kept(estimates, type_name, predicates)
                 shares = [known.share(condition) for condition in joins]
                 rows *= prod(_JOINED if share is None else share for share in shares)
+                if (ends := known.begins.get(id(op))) is not None:
+                    rows = min(rows, ends.rows)
+                    known.left.add((var, (ends.edge, ends.tails)))
             case Expand(link, source, predicates, edge_predicates):
                 before, way = rows, (link.edge, source == link.tail)
                 rows *= known.onward(op) * _kept(estimates, op.target_type, predicates)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.read.columns.arrays import Mask, Rows, countable
 from omnigraph.engine.read.columns.pieces import pieces, taken
-from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows, fold, pack
 from omnigraph.engine.values.flags import flags
 
 
@@ -120,6 +120,13 @@ class Frame:
         rows, times = fold(one.rows, self.times)
         return Frame(len(rows), {var: Bound(one.table_key, rows)}, times=times) if len(rows) < self.length else self
 
+    @property
+    def ascends(self) -> bool:
+        """Whether rows are known to be distinct because each is behind the one before it, variable by variable."""
+        columns = [one.rows for one in self.bound.values()]
+        packed = pack(columns) if columns and self.length else None
+        return packed is not None and bool((packed.codes[1:] > packed.codes[:-1]).all())
+
     def unique(self) -> Frame:
         """Each distinct assignment once."""
         if not self.length:
@@ -128,6 +135,14 @@ class Frame:
             ((var, one),) = self.bound.items()
             rows = distinct_rows(one.rows)
             return Frame(len(rows), {var: Bound(one.table_key, rows)})
+        if self.bound and self.score is None and not self.outputs and self.times is None:
+            packed = pack([one.rows for one in self.bound.values()])
+            if packed is not None:
+                codes = distinct_rows(packed.codes)
+                if codes is packed.codes:
+                    return self
+                bound = zip(self.bound.items(), packed.columns(codes), strict=True)
+                return Frame(len(codes), {var: Bound(one.table_key, rows) for (var, one), rows in bound})
         code, count = self.codes(self.bound)
         if count == self.length and self.bound:
             return self

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.estimates import Estimates
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import Expand, Fetch, NodeScan, Sort, SortKey
 from omnigraph.compiler.ir.plan import ReadPlan
@@ -18,6 +19,7 @@ from omnigraph.display import counted
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.key_index_store import rows_with_ids
 from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.frames.expected import EdgeEnds
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import is_union
@@ -55,6 +57,19 @@ def leading_edges(plan: ReadPlan) -> LeadingEdges | None:
     if number.var != link.edge_var or not number.type.is_numeric or plan.source is not None or plan.parts:
         return None
     return LeadingEdges(scan, hop, key, number, fetch)
+
+
+def expected_starts(plan: ReadPlan, estimates: Estimates) -> dict[int, EdgeEnds]:
+    """The nodes that the scan of such a plan is expected to begin with, where its limit is known."""
+    found = leading_edges(plan)
+    if found is None or not isinstance(found.fetch.limit, ir.Const) or not isinstance(found.fetch.limit.value, int):
+        return {}
+    link, wanted, offset = found.hop.link, found.fetch.limit.value, found.fetch.offset
+    wanted += offset.value if isinstance(offset, ir.Const) and isinstance(offset.value, int) else 0
+    edges = estimates.degree(link.edge, "out") * estimates.rows(link.tail_type)
+    if not 0 < wanted <= _FEW_EDGES or edges < _MANY_EDGES:
+        return {}
+    return {id(found.scan): EdgeEnds(float(wanted), link.edge, found.hop.source == link.tail)}
 
 
 def leading_starts(run: Run, found: LeadingEdges) -> Frame | None:

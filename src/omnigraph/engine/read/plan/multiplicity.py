@@ -51,10 +51,11 @@ def counts_rows(plan: ReadPlan) -> bool:
     if not all(isinstance(op, _COUNTED_OPS) for op in plan.match):
         return False
     first = plan.result[0]
-    return isinstance(first, Aggregate) and all(_is_countable(column.expr) for column in first.columns)
+    return isinstance(first, Aggregate) and all(is_countable(column.expr) for column in first.columns)
 
 
-def _is_countable(expr: ir.Expr) -> bool:
+def is_countable(expr: ir.Expr) -> bool:
+    """Whether a column of an aggregate depends on which rows there are and how often, but not on their order."""
     if not isinstance(expr, ir.AggregateCall) or _is_setwise(expr) or expr.function == "count":
         return True
     # Doubles are added up in an order of their own.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery
@@ -11,10 +11,12 @@ from omnigraph.compiler.ir.optimize import optimize
 from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.plan import Plan, ReadPlan
 from omnigraph.engine.read.frames.expected import Expected, expected_rows
+from omnigraph.engine.read.match.leading import expected_starts
+from omnigraph.engine.read.one_by_one import Pace
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, any_order, collapsing, outline
 from omnigraph.engine.read.plan.refine import refined
-from omnigraph.engine.read.plan.route import Route, route_of
+from omnigraph.engine.read.plan.route import Route, Total, route_of
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 
@@ -32,7 +34,8 @@ class Planned:
     plan: ReadPlan
     expected: Expected
     outline: Outline
-    route: Route | None = None  # where it can be answered in one go
+    route: Route | Total | None = None  # where it can be answered in one go
+    pace: Pace = field(default_factory=Pace, compare=False)
 
 
 def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> ReadPlan:
@@ -54,7 +57,7 @@ def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> P
         ordered = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
         plan = refined(ordered)
         known = replace(outline(plan), any_order=any_order(ordered))
-        expected = expected_rows(plan, estimates, collapsing(known))
+        expected = expected_rows(plan, estimates, collapsing(known), expected_starts(plan, estimates))
         found = Planned(compiled.plan, plan, expected, known, route_of(plan, view.catalog))
         plans.put(key, found)
     return found

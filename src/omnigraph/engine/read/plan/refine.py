@@ -7,11 +7,13 @@ from dataclasses import replace
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import (
     Aggregate,
+    Distinct,
     Expand,
     ExpandTest,
     Filter,
     MatchOp,
     NodeScan,
+    Project,
     ResultOp,
     Sort,
     SortKey,
@@ -22,16 +24,40 @@ from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.walk import variables
 from omnigraph.compiler.types import UNION
 from omnigraph.engine.read.match.joins import joins_by
+from omnigraph.engine.read.plan.multiplicity import is_countable
 
 
-def refined(plan: ReadPlan, keeps: frozenset[str] = frozenset()) -> ReadPlan:
-    """The plan as it is run here; `keeps` are the nodes that a stage hands on besides its columns."""
+def refined(plan: ReadPlan, keeps: frozenset[str] = frozenset(), *, ordered: bool = True) -> ReadPlan:
+    """The plan as it is run here; `keeps` are the nodes that a stage hands on besides its columns.
+
+    Without `ordered` nothing that follows depends on the order of its rows.
+    """
+    if not ordered and _keeps_all(plan):
+        plan = replace(plan, result=tuple(op for op in plan.result if not isinstance(op, Sort)))
     if plan.parts:
         plan = replace(plan, parts=tuple(map(refined, plan.parts)))
     if plan.source is not None:
-        kept = frozenset(plan.source.keeps)
-        return replace(plan, source=replace(plan.source, plan=refined(plan.source.plan, kept)))
+        kept, follows_order = frozenset(plan.source.keeps), _depends_on_order(plan, ordered=ordered)
+        inner = refined(plan.source.plan, kept, ordered=follows_order)
+        return replace(plan, source=replace(plan.source, plan=inner))
     return _without_ends(_counting_rows(map_match(plan, lambda ops, _: _joining(ops))), keeps)
+
+
+def _keeps_all(plan: ReadPlan) -> bool:
+    """Whether the same rows come out, whatever their order is."""
+    return all(
+        isinstance(op, Project | Distinct) or (isinstance(op, Sort) and op.fetch is None) for op in plan.result
+    )
+
+
+def _depends_on_order(plan: ReadPlan, *, ordered: bool) -> bool:
+    """Whether the rows of a plan, or their order if that matters, follow from the order of the stage before it."""
+    if plan.parts or not plan.result:
+        return True
+    first = plan.result[0]
+    if isinstance(first, Aggregate):
+        return first.is_keyed or bool(first.entities) or not all(is_countable(each.expr) for each in first.columns)
+    return ordered or not _keeps_all(plan)
 
 
 def _joining(ops: tuple[MatchOp, ...]) -> tuple[MatchOp, ...]:

@@ -1,4 +1,4 @@
-"""Which reads begin at one node that is named by its key and only follow plain hops from there."""
+"""Which reads can be answered in one go: plain hops from one node that is named by its key, and the size of a table."""
 
 from __future__ import annotations
 
@@ -33,10 +33,20 @@ class Route:
     counted: str | None  # … or the name of the column with the number of different ones
 
 
-def route_of(plan: ReadPlan, catalog: Catalog) -> Route | None:
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A read that only asks how many rows a table has: which one, and the names of the columns that say so."""
+
+    table_key: str
+    columns: tuple[str, ...]
+
+
+def route_of(plan: ReadPlan, catalog: Catalog) -> Route | Total | None:
     """The route of a plan; None when it asks for anything else."""
     if plan.source is not None or plan.parts or not plan.match:
         return None
+    if (total := _total(plan)) is not None:
+        return total
     start = _start(plan.match[0], catalog)
     hops = _hops(plan.match)
     if start is None or hops is None:
@@ -47,6 +57,19 @@ def route_of(plan: ReadPlan, catalog: Catalog) -> Route | None:
     if outputs is None and counted is None:
         return None
     return Route(type_name, key, hops, end_type, outputs or (), counted)
+
+
+def _total(plan: ReadPlan) -> Total | None:
+    match plan.match, plan.result:
+        case (NodeScan(predicates=(), joins=()) as scan,), (Aggregate(columns, ()),):
+            plain = all(
+                isinstance(call := each.expr, ir.AggregateCall)
+                and (call.function, call.arg, call.where) == ("count", None, None)
+                for each in columns
+            )
+            if plain and not is_union(scan.table_key):
+                return Total(scan.table_key, tuple(each.name for each in columns))
+    return None
 
 
 def _start(op: MatchOp, catalog: Catalog) -> tuple[str, ir.Param | ir.Const] | None:

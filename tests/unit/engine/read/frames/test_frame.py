@@ -1,4 +1,4 @@
-"""Frames of assignments: the first of equal ones is kept."""
+"""Frames of assignments: of equal ones one is kept."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from hypothesis import strategies as st
 from omnigraph.engine.read.frames.frame import Frame, first_places
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12))
-def test_unique_keeps_the_first_of_equal_assignments(pairs: list[tuple[int, int]]) -> None:
-    left, right = (np.array([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    frame = Frame(len(pairs)).bind("a", "node:A", left).bind("b", "node:B", right).unique()
-    assert list(zip(frame.rows("a").tolist(), frame.rows("b").tolist(), strict=True)) == list(dict.fromkeys(pairs))
+@given(st.lists(st.tuples(st.integers(-1, 2), st.integers(0, 2)), max_size=12), st.sampled_from([1, 1 << 40]))
+def test_unique_keeps_one_of_equal_assignments(pairs: list[tuple[int, int]], apart: int) -> None:
+    wide = [(left * apart, right * apart) for left, right in pairs]  # numbers that fit into 64 bits together, or not
+    left, right = (np.array([pair[side] for pair in wide], np.int64) for side in (0, 1))
+    frame = Frame(len(pairs)).bind("a", "node:A", left).bind("b", "node:B", right)
+    found = frame.unique()
+    kept = list(zip(found.rows("a").tolist(), found.rows("b").tolist(), strict=True))
+    assert sorted(kept) == sorted(set(wide))
+    assert len(kept) == found.length
+    if frame.ascends:
+        assert wide == sorted(set(wide))
+    elif apart == 1 and pairs:
+        assert wide != sorted(set(wide))
 
 
 def test_first_places_are_the_first_of_each_number() -> None:
