@@ -122,7 +122,7 @@ class OmniGraph(Engine):
         self._prepare(data)
 
     def _build_on_spark(self, data: Path) -> None:
-        """One commit of files that are larger than memory should hold, with indexes and topologies by the same session."""
+        """One commit of files that memory need not hold, then indexes and topologies by the same session."""
         import omnigraph
         from omnigraph.pipeline.spark.session import spark_session
 

@@ -134,9 +134,7 @@ class Direct:
         "_touch", "ops", "reads",
     )  # fmt: skip
 
-    def __init__(
-        self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, route: Route, run: Run
-    ) -> None:
+    def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
         self._keys, self._hops = keys, hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
@@ -144,7 +142,7 @@ class Direct:
         if hops and end.index is not None:
             self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(_widest, self._columns)), 1))
         self._sorted = False
-        self._touch, self._calls = partial(_touch_all, _sources(run, route)), 0
+        self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
         self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
 
@@ -245,7 +243,7 @@ def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
     if keys is None or len(known) < len(hops):
         return None
     end = _end(run, route)
-    return None if end is None else Direct(keys, known, end, planned, route, run)
+    return None if end is None else Direct(keys, known, end, planned, run)
 
 
 def _keys(table: Entities) -> KeyIndex | None:
@@ -292,8 +290,9 @@ def _column(table: Entities, name: str) -> Held | None:
     return table.whole(name) if table.is_small else table.held_whole(name)
 
 
-def _sources(run: Run, route: Route) -> tuple[Callable[[], object], ...]:
+def _sources(run: Run, route: Route | Total | None) -> tuple[Callable[[], object], ...]:
     """What has to be asked for now and then, so that it does not count as unused."""
+    assert isinstance(route, Route)
     start, end = (run.entities(f"node:{name}") for name in (route.type_name, route.end_type))
     memory = run.view.tables.memory
     keys = partial(memory.cache(KEYS).get, start.version_key)

@@ -15,7 +15,6 @@ import sys
 import time
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext, suppress
-from math import inf
 from threading import Lock, get_ident, local
 from types import TracebackType
 
@@ -31,19 +30,6 @@ class _Asker(local):
     left, streak = 0.0, 0
 
 
-class Pace:
-    """How long a read took when it was run last; at first, and where it waited for storage, that is not known."""
-
-    __slots__ = ("seconds",)
-
-    def __init__(self) -> None:
-        self.seconds = inf
-
-    def remember(self, seconds: float, *, waited: bool) -> None:
-        """The read was run once more."""
-        self.seconds = inf if waited else seconds
-
-
 class OneByOne(AbstractContextManager[None]):
     """A hint, not a lock: threads that race for it go together, and none waits long for one that is held up."""
 
@@ -54,9 +40,9 @@ class OneByOne(AbstractContextManager[None]):
         self._queue: deque[tuple[int, Lock]] = deque()
         self._asker = _Asker()
 
-    def paced(self, pace: Pace) -> AbstractContextManager[None]:
-        """The turn of a read that was quick; for any other one nothing is waited for."""
-        return self if pace.seconds < self._turn else _AT_ONCE
+    def if_quick(self, seconds: float) -> AbstractContextManager[None]:
+        """The turn of a read that took so long when it was run last; one that was not quick waits for nothing."""
+        return self if seconds < self._turn else _AT_ONCE
 
     def __enter__(self) -> None:
         me, now, asker = get_ident(), _clock(), self._asker

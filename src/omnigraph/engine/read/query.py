@@ -88,7 +88,7 @@ def run_planned(
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )
-        with QUICK_READS.paced(found.pace), checking(budget.check):
+        with QUICK_READS.if_quick(found.pace.seconds), checking(budget.check):
             began = time.perf_counter()
             table = execute(run, found.plan, found.outline)
             seconds = time.perf_counter() - began

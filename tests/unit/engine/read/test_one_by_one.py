@@ -7,10 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from math import inf
+from pathlib import Path
 
 import pytest
 
+import omnigraph as og
+from omnigraph.compiler.compile import compile_query
+from omnigraph.compiler.source import Source
 from omnigraph.engine.read.one_by_one import OneByOne
+from omnigraph.engine.read.plan.plans import planned
 
 LONG = 60.0
 
@@ -105,3 +111,30 @@ def test_an_error_inside_leaves_the_turn_free(pool: ThreadPoolExecutor) -> None:
     with pytest.raises(ValueError, match="inside"), turns:
         raise ValueError("inside")
     assert pool.submit(enter, turns).result(30)
+
+
+def test_only_reads_that_were_quick_take_turns(pool: ThreadPoolExecutor) -> None:
+    turns = OneByOne(LONG)
+    with turns:
+        for seconds in (LONG, inf):  # long, or not known
+            with turns.if_quick(seconds):
+                assert not turns._queue
+        with turns.if_quick(0.001):
+            assert turns._inside
+            other = pool.submit(enter, turns)
+            until(lambda: turns._queue)
+    assert other.result(30)
+
+
+def test_a_read_is_quick_once_it_was_and_had_nothing_to_read(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g.omni", "node Person { name: String @key }") as graph:
+        graph.load([{"type": "Person", "data": {"name": f"p{number}"}} for number in range(9)])
+        text = "query q() { match { $p: Person $q: Person $p.name < $q.name } return { count(*) as n } }"
+        paces = []
+        for _ in range(3):
+            view = graph.view()
+            compiled = compile_query(Source(text), view.catalog, None, mutation=False, memory=view.tables.memory)
+            paces.append(planned(view, compiled, {}).pace.seconds)
+            assert graph.query(text).tuples() == [(36,)]
+        assert paces[:2] == [inf, inf]  # the first run reads the names
+        assert 0 < paces[2] < inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any, cast
 
 from omnigraph.compiler.compile import CompiledQuery
@@ -12,7 +13,6 @@ from omnigraph.compiler.ir.passes.context import Context
 from omnigraph.compiler.ir.plan import Plan, ReadPlan
 from omnigraph.engine.read.frames.expected import Expected, expected_rows
 from omnigraph.engine.read.match.leading import expected_starts
-from omnigraph.engine.read.one_by_one import Pace
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, any_order, collapsing, outline
 from omnigraph.engine.read.plan.refine import refined
@@ -21,6 +21,17 @@ from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 
 _PLAN_BYTES = 16 << 10
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long a plan took when it was run last; at first, and where it waited for storage, that is not known."""
+
+    seconds: float = inf
+
+    def remember(self, seconds: float, *, waited: bool) -> None:
+        """It was run once more."""
+        self.seconds = inf if waited else seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,7 @@ def refined(plan: ReadPlan, keeps: frozenset[str] = frozenset(), *, ordered: boo
 
 def _keeps_all(plan: ReadPlan) -> bool:
     """Whether the same rows come out, whatever their order is."""
-    return all(
-        isinstance(op, Project | Distinct) or (isinstance(op, Sort) and op.fetch is None) for op in plan.result
-    )
+    return all(isinstance(op, Project | Distinct) or (isinstance(op, Sort) and op.fetch is None) for op in plan.result)
 
 
 def _depends_on_order(plan: ReadPlan, *, ordered: bool) -> bool:
