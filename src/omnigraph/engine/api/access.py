@@ -6,9 +6,11 @@ come through here; nothing outside the engine touches the private parts of a han
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.table_tasks import SparkPlace
 from omnigraph.engine.views.view import View
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base.store import Store
@@ -71,3 +73,9 @@ class Access:
         from omnigraph.engine.changes.poll import Feed
 
         return Feed(self._core, self.branch, scope)
+
+    def keep_lists(self, edges: Collection[str], spark: SparkPlace) -> None:
+        """Keep the neighbour lists of large edge tables beside the graph, for tasks that map them."""
+        from omnigraph.engine.maintenance.topology_builds import keep_lists
+
+        keep_lists(self._core, self.branch, edges, spark)

@@ -11,7 +11,7 @@ from omnigraph.engine.maintenance.index_builds import spreads
 from omnigraph.engine.read.columns.artifacts import least_rows
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.edge_lookup import ends_of
-from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists
+from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists, save_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_both, build_topology
@@ -48,6 +48,19 @@ def keep_topologies(
             topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
         else:
             topology(ends, build_both).lists("in")  # removing a node looks for the edges that lead to it
+
+
+def keep_lists(core: Core, branch: str | None, only: Collection[str], spark: SparkPlace = None) -> None:
+    """The same for some edge tables, and both directions whole in files: tasks in other processes map nothing else."""
+    keep_topologies(core, branch, only, "auto", spark)
+    view = core.view(branch)
+    for info in view.catalog.edges.values():
+        ends = ends_of(view, info, keep=True) if info.table_key in only else None
+        if ends is None or ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
+            continue
+        for direction in ("out", "in"):
+            if load_lists(ends.place, direction) is None:
+                save_lists(ends.place, direction, topology(ends).lists(direction), ends.artifact.marks)
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:

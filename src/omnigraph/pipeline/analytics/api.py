@@ -213,9 +213,12 @@ class GraphAnalytics(Displayed, Analytics):
             if place.edge and job.links is None:
                 raise BadRequest(f"'{job.column}' is a number of a node; write it to a property: Type.{job.column}")
             check_place(selection.view.catalog, place, job.kind)
+        keep = isinstance(reader, Graph) and not reader.read_only
         if _chosen(how.runner, selection, how.spark) == "inline":
-            values = job.in_memory(selection, keep=isinstance(reader, Graph) and not reader.read_only)
+            values = job.in_memory(selection, keep=keep)
         else:
+            if keep and weight is None:
+                access(reader).keep_lists([info.table_key for info in selection.edges], how.spark)
             values = job.on_spark(selection, how.spark)
         if place is None:
             return values

@@ -32,6 +32,7 @@ _PARTITION_ROWS = 250_000
 _MOST_PARTITIONS = 2_000
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
+_BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 
 
 @contextmanager
@@ -39,11 +40,14 @@ def partitioned_for(spark: Any, rows: int) -> Iterator[None]:
     """Shuffles of as many partitions as the rows need, for algorithms of many small rounds.
 
     Spark plans two hundred whatever the size and looks at each plan again while it runs; rounds over few rows are the
-    same plan over and over, and spend their time on that.
+    same plan over and over, and spend their time on that. Of many rows none are sent to every task: a million ids take
+    little room where Spark keeps them compressed, by which it decides, and too much where they are joined.
     """
     wanted = {_SHUFFLE: str(min(max(parallelism(spark), rows // _PARTITION_ROWS), _MOST_PARTITIONS))}
     if rows <= _PARTITION_ROWS * parallelism(spark):
         wanted[_ADAPTIVE] = "false"
+    else:
+        wanted[_BROADCAST] = "-1"
     before = {name: spark.conf.get(name) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)
