@@ -100,6 +100,7 @@ def listed(graph: og.Graph) -> og.Graph:
 
 LISTED = [each for each in (*ROUNDS, *ONCE) if "weight" not in each[2]]
 LISTED += [("pagerank", (["In", "Knows"],), {"iterations": 2, "direction": direction}) for direction in ("in", "both")]
+LISTED += [("triangles", (["Knows", "In"],), {})]
 
 
 @pytest.mark.parametrize(("name", "arguments", "options"), LISTED)

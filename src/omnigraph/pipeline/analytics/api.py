@@ -213,12 +213,12 @@ class GraphAnalytics(Displayed, Analytics):
             if place.edge and job.links is None:
                 raise BadRequest(f"'{job.column}' is a number of a node; write it to a property: Type.{job.column}")
             check_place(selection.view.catalog, place, job.kind)
-        keep = isinstance(reader, Graph) and not reader.read_only
+        keeper = reader if isinstance(reader, Graph) and not reader.read_only else None
         if _chosen(how.runner, selection, how.spark) == "inline":
-            values = job.in_memory(selection, keep=keep)
+            values = job.in_memory(selection, keep=keeper is not None)
         else:
-            if keep and weight is None:
-                access(reader).keep_lists([info.table_key for info in selection.edges], how.spark)
+            if keeper is not None and weight is None:
+                access(keeper).keep_lists([info.table_key for info in selection.edges], how.spark)
             values = job.on_spark(selection, how.spark)
         if place is None:
             return values
@@ -274,6 +274,7 @@ class _Job:
 
     def on_spark(self, selection: Selection, spark: SparkPlace) -> NodeValues:
         from omnigraph.pipeline.analytics.spark_network import SparkNetwork, partitioned_for
+        from omnigraph.pipeline.analytics.spark_vectors import NodeArray
         from omnigraph.pipeline.spark.session import spark_session, without_warnings
         from omnigraph.pipeline.tasks.jobs import translated
 
@@ -290,14 +291,20 @@ class _Job:
         with prepared():
             network = SparkNetwork(session, selection)
             found, done = self.distributed(network)
-            frame = network.shown(found, self.column)
+
+        def frame() -> Any:
+            return network.shown(found.frame if isinstance(found, NodeArray) else found, self.column)
 
         def collect() -> pa.Table:
             with prepared():
+                if isinstance(found, NodeArray):
+                    table = found.table(network.nodes.toArrow(), self.column)
+                else:
+                    table = frame().toArrow()
                 kinds = {"type": pa.utf8(), "id": pa.utf8(), self.column: self.kind}
-                return frame.toArrow().cast(pa.schema(kinds))
+                return table.cast(pa.schema(kinds))
 
-        return NodeValues(self.column, "spark", collect, lambda _: frame, done)
+        return NodeValues(self.column, "spark", collect, lambda _: frame(), done)
 
 
 def _to_session(values: NodeValues) -> Any:

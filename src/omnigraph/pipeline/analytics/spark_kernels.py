@@ -1,4 +1,7 @@
-"""The algorithms of `kernels` on Spark frames: node values as (n, value), one job per round, lineage cut after each."""
+"""The algorithms of `kernels` on Spark: as arrays for as many nodes as one has room for, else as frames.
+
+A frame of node values is (n, value); every round is a job, and its lineage is cut after it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from typing import Any
 
 from pyspark.sql import functions as f
 
-from omnigraph.pipeline.analytics import spark_vectors
+from omnigraph.pipeline.analytics import spark_triangles, spark_vectors
 from omnigraph.pipeline.analytics.kernels import Teleport
 from omnigraph.pipeline.analytics.spark_network import SparkEdges
+from omnigraph.pipeline.analytics.spark_vectors import NodeArray
 
 
 def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[Any, int]:
@@ -104,6 +108,8 @@ def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[A
 
 def triangles(nodes: Any, edges: SparkEdges) -> Any:
     """Triangles at each node, found once at their two lower corners."""
+    if edges.listed is not None and _few(nodes):
+        return spark_triangles.triangles(nodes, edges, edges.listed)
     simple = (
         edges.frame.where("s != t").select(f.least("s", "t").alias("a"), f.greatest("s", "t").alias("b")).distinct()
     )
@@ -130,6 +136,8 @@ def triangles(nodes: Any, edges: SparkEdges) -> Any:
 
 def degrees(nodes: Any, edges: SparkEdges, direction: str) -> Any:
     """Edges at each node."""
+    if _few(nodes):
+        return spark_vectors.degrees(nodes, edges, direction)
     rows = edges.frame
     ends = [rows.select(f.col("s").alias("n"))] if direction != "in" else []
     ends += [rows.select(f.col("t").alias("n"))] if direction != "out" else []
@@ -159,6 +167,8 @@ def dense(values: Any) -> Any:
     """Values replaced by their place among the distinct ones."""
     from pyspark.sql import Window
 
+    if isinstance(values, NodeArray):
+        return values.dense()
     ordered = values.select("value").distinct()
     places = ordered.select("value", (f.row_number().over(Window.orderBy("value")) - 1).cast("long").alias("place"))
     return values.join(places, "value").select("n", f.col("place").alias("value"))

@@ -8,6 +8,7 @@ version that is looked at; else they are packed once as arrays, and Spark holds 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,33 @@ Array = npt.NDArray[Any]
 Work = Callable[[Array, Array, Array | None], Array]
 
 
+@dataclass(frozen=True, slots=True)
+class NodeArray:
+    """A value per node, by ascending numbers, in this process."""
+
+    spark: Any
+    numbers: Array
+    values: Array
+
+    @property
+    def frame(self) -> Any:
+        """The same as a frame of numbers and values."""
+        return self.spark.createDataFrame(pa.table({"n": self.numbers, "value": self.values}))
+
+    def dense(self) -> NodeArray:
+        """Values replaced by their place among the distinct ones."""
+        return NodeArray(self.spark, self.numbers, np.unique(self.values, return_inverse=True)[1].astype(np.int64))
+
+    def table(self, nodes: pa.Table, name: str) -> pa.Table:
+        """Rows of nodes (n, type, id) with their values, in the order of their numbers; null where a node has none."""
+        nodes = nodes.sort_by("n")
+        wanted = nodes["n"].to_numpy()
+        at = np.minimum(np.searchsorted(self.numbers, wanted), max(len(self.numbers) - 1, 0))
+        known = self.numbers[at] == wanted if len(self.numbers) else np.zeros(len(wanted), np.bool_)
+        found = self.values[at] if len(self.numbers) else np.zeros(len(wanted), self.values.dtype)
+        return nodes.select(["type", "id"]).append_column(name, pa.array(found, mask=~known))
+
+
 class Vectors:
     """The nodes of a network as positions 0 … count-1 in the order of their numbers, and where tasks have its edges.
 
@@ -57,9 +85,9 @@ class Vectors:
         answers = self._shares.answers(work).toArrow()["found"]
         return [_array(answer, kind) for answer in answers]
 
-    def frame(self, values: Array) -> Any:
-        """Values by position as a frame of numbers and values."""
-        return self.spark.createDataFrame(pa.table({"n": self.numbers, "value": values}))
+    def valued(self, values: Array) -> NodeArray:
+        """Values by position."""
+        return NodeArray(self.spark, self.numbers, values)
 
 
 class _Packed:
@@ -115,12 +143,12 @@ def _answer(found: Array) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"found": pa.array([found.tobytes()], pa.binary())})
 
 
-def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[Any, int]:
+def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[NodeArray, int]:
     """Ranks and rounds, as in memory."""
     network = Vectors(nodes, edges)
     count = network.count
     if not count:
-        return nodes.selectExpr("n", "cast(0 as double) as value"), 0
+        return network.valued(np.zeros(0)), 0
 
     def added(values: Floats, *, arriving: bool) -> Floats:
         def work(sources: Array, targets: Array, weights: Array | None) -> Array:
@@ -139,11 +167,11 @@ def pagerank(nodes: Any, edges: SparkEdges, walk: Teleport) -> tuple[Any, int]:
         moved = float(np.abs(after - ranks).sum())
         ranks = after
         if moved < walk.tolerance:
-            return network.frame(ranks), done
-    return network.frame(ranks), walk.iterations
+            return network.valued(ranks), done
+    return network.valued(ranks), walk.iterations
 
 
-def components(nodes: Any, edges: SparkEdges) -> Any:
+def components(nodes: Any, edges: SparkEdges) -> NodeArray:
     """The smallest connected node of each: every task joins its edges, and then what the tasks have found is joined."""
     network = Vectors(nodes, edges)
     count = network.count
@@ -153,10 +181,10 @@ def components(nodes: Any, edges: SparkEdges) -> Any:
 
     here = np.arange(count)
     parent = joined(here.copy(), [(here, found) for found in network.run(work, np.int64)])
-    return network.frame(network.numbers[parent])
+    return network.valued(network.numbers[parent])
 
 
-def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[Any, int]:
+def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[NodeArray, int]:
     """Labels and rounds, as in memory; a task has all votes for its nodes."""
     network = Vectors(nodes, edges.turned("both"), whole=True)
     count = network.count
@@ -167,9 +195,9 @@ def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[A
             voters, chosen = found.reshape(2, -1)
             after[voters] = chosen
         if np.array_equal(after, labels):
-            return network.frame(network.numbers[labels]), done
+            return network.valued(network.numbers[labels]), done
         labels = after
-    return network.frame(network.numbers[labels]), iterations
+    return network.valued(network.numbers[labels]), iterations
 
 
 def _elected(labels: Array, count: int) -> Work:
@@ -182,7 +210,7 @@ def _elected(labels: Array, count: int) -> Work:
     return work
 
 
-def distances(nodes: Any, edges: SparkEdges, start: Sequence[int], depth: int | None) -> Any:
+def distances(nodes: Any, edges: SparkEdges, start: Sequence[int], depth: int | None) -> NodeArray:
     """Hops from the start nodes; a node that is not reached has none."""
     network = Vectors(nodes, edges)
     found = np.full(network.count, -1, np.int64)
@@ -197,7 +225,19 @@ def distances(nodes: Any, edges: SparkEdges, start: Sequence[int], depth: int | 
         if not fresh.any():
             break
         found[fresh] = hops
-    return network.frame(found).where("value >= 0")
+    return NodeArray(network.spark, network.numbers[found >= 0], found[found >= 0])
+
+
+def degrees(nodes: Any, edges: SparkEdges, direction: str) -> NodeArray:
+    """Edges at each node; a loop leaves and arrives."""
+    network = Vectors(nodes, edges)
+    count = network.count
+
+    def work(sources: Array, targets: Array, _: Array | None) -> Array:
+        ends = {"out": (sources,), "in": (targets,), "both": (sources, targets)}[direction]
+        return sum((np.bincount(end, minlength=count) for end in ends), np.zeros(count, np.int64))
+
+    return network.valued(sum(network.run(work, np.int64), np.zeros(count, np.int64)))
 
 
 def _reached(frontier: Array) -> Work:
