@@ -83,15 +83,15 @@ def _chosen_peers() -> list[str]:
 # --- one engine --------------------------------------------------------------------------------------
 
 
-def outcome_of(name: str, size: Size) -> Outcome:
-    """What one engine does with the graph of one size, which it loads if it has not before."""
+def outcome_of(name: str, size: Size, *questions: str) -> Outcome:
+    """What one engine does with the graph of one size, which is loaded once; all questions, or those that are named."""
     store, told = size.home / name / "store", str(size.data / "seeds.json")
     built = store.parent / "built.json"
     if not built.exists():
         shutil.rmtree(store.parent, ignore_errors=True)
         store.parent.mkdir(parents=True)
         built.write_text(_process("build", name, str(store), str(size.data)), encoding="utf-8")
-    found = json.loads(_process("measure", name, str(store), told))
+    found = json.loads(_process("measure", name, str(store), told, *questions))
     cold = _cold(name, store, told)
     insert = _inserts(name, store, told)
     return Outcome(
