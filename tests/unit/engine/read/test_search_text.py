@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from omnigraph.engine.read.search.analyzer import analyze, analyze_column
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.edit_distance import within
+from omnigraph.engine.read.search.splitting import split
 from omnigraph.engine.read.search.stemmer import stem
 
 STEMS = {
@@ -55,6 +57,13 @@ def test_a_column_is_analysed_like_its_texts(texts: list[str | None]) -> None:
     bounds = found.offsets.tolist()
     tokens = [[found.words[term] for term in found.terms[a:b]] for a, b in pairwise(bounds)]
     assert tokens == [analyze(text or "") for text in texts]
+
+
+@given(st.lists(st.text("ab1 -.éÉ東", max_size=8), max_size=8), st.integers(0, 3))
+def test_words_are_those_of_the_expression(texts: list[str], begin: int) -> None:
+    column = pa.array(texts, pa.utf8()).slice(begin)
+    expected = [[word for word in re.split(r"[^a-zéÉ東0-9]+", text) if word] for text in texts[begin:]]
+    assert [[word for word in words if word] for words in split(column).to_pylist()] == expected
 
 
 def test_a_sliced_column_is_analysed_from_its_own_start() -> None:

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 from omnigraph.compiler.types import ENGLISH
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.search.languages import stem
+from omnigraph.engine.read.search.splitting import split
 
 STOP_WORDS = frozenset({
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
     "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
 })  # fmt: skip
 LONGEST_TOKEN = 40
-_SEPARATORS = r"[^\p{L}\p{N}]+"
 _ASCII_SEPARATORS = re.compile("[^a-z0-9]+")
 # Letters of their own that no normal form takes apart, and how people type them elsewhere.
 _LETTERS = {
@@ -99,17 +99,20 @@ def analyze_column(texts: pa.Array | pa.ChunkedArray, known: Known | None = None
     numbers, words = _vocabulary(encoded.dictionary.to_pylist(), {} if known is None else known, language)
     counts, firsts, terms = _ragged(numbers)
     places = encoded.indices.to_numpy(zero_copy_only=False) if len(encoded) else np.empty(0, np.int64)
+    ends = lists.offsets.to_numpy().astype(np.int64)
+    ends -= ends[0]
+    if len(terms) == len(counts) and bool((counts == 1).all()):
+        return Tokens(words, terms[places], ends)  # no stop-words, none of several tokens
     lengths = counts[places]
     before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
     # The tokens of every word in its place: its own run of `terms`, shifted to where the word's tokens begin.
     found = terms[np.repeat(firsts[places] - before[:-1], lengths) + np.arange(before[-1])]
-    ends = lists.offsets.to_numpy().astype(np.int64)
-    return Tokens(words, found, before[ends - ends[0]])
+    return Tokens(words, found, before[ends])
 
 
 def split_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The words of every text as a list, folded; there may be empty ones among them."""
-    return _split(_fold_column(pc.fill_null(texts, "")))
+    return split(_fold_column(pc.fill_null(texts, "")))
 
 
 def word_tokens(word: str, language: str = ENGLISH) -> tuple[str, ...]:
@@ -141,11 +144,12 @@ def unspaced_runs(word: str) -> list[tuple[int, int]]:
 
 
 def _fold_column(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
-    if not pc.all(pc.string_is_ascii(texts), min_count=0).as_py():
+    if pc.all(pc.string_is_ascii(texts), min_count=0).as_py():
+        lowered = pc.ascii_lower(texts)
+    else:
         texts = pc.replace_substring_regex(pc.utf8_normalize(texts, form="NFKD"), _MARKS, r"\1")
         # Hangul syllables are composed again: a single jamo is not a letter to search for.
-        texts = pc.utf8_normalize(texts, form="NFC")
-    lowered = _spelt_out(pc.utf8_lower(texts))
+        lowered = _spelt_out(pc.utf8_lower(pc.utf8_normalize(texts, form="NFC")))
     return lowered.combine_chunks() if isinstance(lowered, pa.ChunkedArray) else lowered
 
 
@@ -155,10 +159,6 @@ def _spelt_out(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     for letter, spelt in _LETTERS.items():
         texts = pc.replace_substring(texts, letter, spelt)
     return texts
-
-
-def _split(texts: pa.Array) -> pa.Array:
-    return pc.split_pattern_regex(texts, _SEPARATORS)
 
 
 def _vocabulary(raw: list[str], known: Known, language: str) -> tuple[list[list[int]], tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,23 +108,28 @@ def segment(tokens: Tokens, rows: Rows) -> Segment:
     number[order.to_numpy()] = np.arange(len(words))
     width = max(len(rows), 1)
     keys, counts = np.unique(number[tokens.terms] * width + tokens.texts(), return_counts=True)
-    return _assembled(rows, tokens.lengths(), words.take(order), (keys // width, keys % width, counts))
+    word, text = np.divmod(keys, width)
+    often = np.bincount(word, minlength=len(words))
+    return _assembled(rows, tokens.lengths(), words.take(order), (often, text, counts))
 
 
 def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     """One segment with the texts of several that are still alive (None: all are); nothing is analysed again."""
+    words = pc.unique(pa.chunked_array([part.words() for part, _ in parts], pa.large_utf8()))
+    words = words.take(pc.array_sort_indices(words))
+    ends = [(int(part.rows[0]), int(part.rows[-1])) for part, _ in parts if len(part)]
+    if all(alive is None for _, alive in parts) and all(last < first for (_, last), (first, _) in pairwise(ends)):
+        return _appended([part for part, _ in parts], words)
     kept = [np.ones(len(part), np.bool_) if alive is None else alive for part, alive in parts]
     rows = np.concatenate([part.rows[alive] for (part, _), alive in zip(parts, kept, strict=True)])
     lengths = np.concatenate([part.lengths[alive] for (part, _), alive in zip(parts, kept, strict=True)])
     order = np.argsort(rows, kind="stable")
     place = np.empty(len(rows), np.int64)
     place[order] = np.arange(len(rows))
-    words = pc.unique(pa.chunked_array([part.words() for part, _ in parts], pa.large_utf8()))
-    words = words.take(pc.array_sort_indices(words))
     numbers, texts, counts, before = [], [], [], 0
     for (part, _), alive in zip(parts, kept, strict=True):
         held = alive[part.holders]
-        known = pc.index_in(part.words(), value_set=words).to_numpy(zero_copy_only=False).astype(np.int64)
+        known = _numbers(part, words)
         numbers.append(np.repeat(known, np.diff(part.offsets))[held])
         texts.append(place[(before + np.cumsum(alive) - 1)[part.holders[held]]])
         counts.append(part.counts[held])
@@ -132,18 +138,46 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     # Parts that follow each other have their entries in order already, word by word; a stable sort merges such runs.
     follows = bool((np.diff(rows) > 0).all())
     entries = np.argsort(number, kind="stable") if follows else np.lexsort((text, number))
-    used, number = np.unique(number, return_inverse=True)
+    often = np.bincount(number, minlength=len(words))
+    used = np.flatnonzero(often)
     return _assembled(
         rows[order],
         lengths[order],
         words.take(pa.array(used)),
-        (number.reshape(-1)[entries], text[entries], np.concatenate(counts)[entries]),
+        (often[used], text[entries], np.concatenate(counts)[entries]),
     )
 
 
-def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tuple[Rows, Rows, Any]) -> Segment:
-    """A segment from entries (word, text, how often) in ascending order of word and text."""
-    number, text, counts = entries
+def _appended(parts: Sequence[Segment], words: pa.LargeStringArray) -> Segment:
+    """One segment of parts whose rows follow each other: the entries of each word are put one after the other."""
+    known = [_numbers(part, words) for part in parts]
+    often = np.zeros(len(words), np.int64)
+    for part, numbers in zip(parts, known, strict=True):
+        often[numbers] += np.diff(part.offsets)
+    texts, counts = np.empty(int(often.sum()), np.int32), np.empty(int(often.sum()), np.int32)
+    begin = np.cumsum(often) - often
+    before = 0
+    for part, numbers in zip(parts, known, strict=True):
+        each = np.diff(part.offsets)
+        place = np.repeat(begin[numbers] - part.offsets[:-1], each)
+        place += np.arange(len(place))
+        texts[place] = part.holders + np.int32(before)
+        counts[place] = part.counts
+        begin[numbers] += each
+        before += len(part)
+    rows, lengths = (np.concatenate(each) for each in zip(*((part.rows, part.lengths) for part in parts), strict=True))
+    return _assembled(rows, lengths, words, (often, texts, counts))
+
+
+def _numbers(part: Segment, words: pa.LargeStringArray) -> Rows:
+    """The number of each word of a part among other words."""
+    found: Rows = pc.index_in(part.words(), value_set=words).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tuple[Rows, Any, Any]) -> Segment:
+    """A segment from (how many entries each word has, their texts, how often it occurs in each), words ascending."""
+    often, text, counts = entries
     # A sorted copy starts at offset zero, so its buffers hold these words only.
     _, ends, letters = pa.concat_arrays([words]).buffers() if len(words) else (None, None, None)
     count = len(words)
@@ -152,9 +186,9 @@ def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tu
         lengths=np.asarray(lengths).astype(np.int32),
         letters=np.frombuffer(letters, np.uint8)[: _last(ends, count)] if letters else np.empty(0, np.uint8),
         ends=np.frombuffer(ends, np.int64)[: count + 1] if ends else np.zeros(1, np.int64),
-        offsets=np.searchsorted(number, np.arange(count + 1)).astype(np.int64),
-        holders=text.astype(np.int32),
-        counts=np.asarray(counts).astype(np.int32),
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(often, dtype=np.int64)]),
+        holders=np.asarray(text).astype(np.int32, copy=False),
+        counts=np.asarray(counts).astype(np.int32, copy=False),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+_SHAPES = {code: "v" if chr(code) in "aeiou" else "c" for code in range(ord("a"), ord("z") + 1)}
 _STEP_2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"),
@@ -16,6 +17,9 @@ _STEP_4 = (
     "ous", "ive", "ize",
 )  # fmt: skip
 
+# One look tells that a word has none of the endings of a step, as most words do.
+_ENDINGS_2, _ENDINGS_3 = (tuple(suffix for suffix, _ in table) for table in (_STEP_2, _STEP_3))
+
 
 def stem(word: str) -> str:
     """The stem of a lower-case word; words of one or two letters and words outside a–z stay as they are.
@@ -29,9 +33,12 @@ def stem(word: str) -> str:
     word = _past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace(word, _STEP_2)
-    word = _replace(word, _STEP_3)
-    word = _drop(word)
+    if word.endswith(_ENDINGS_2):
+        word = _replace(word, _STEP_2)
+    if word.endswith(_ENDINGS_3):
+        word = _replace(word, _STEP_3)
+    if word.endswith(_STEP_4):
+        word = _drop(word)
     return _tidy(word)
 
 
@@ -60,18 +67,15 @@ def _mend(base: str) -> str:
 
 
 def _replace(word: str, table: tuple[tuple[str, str], ...]) -> str:
-    matching = [pair for pair in table if word.endswith(pair[0])]
-    if not matching:
-        return word
-    suffix, replacement = max(matching, key=lambda pair: len(pair[0]))
+    suffix, replacement = max((pair for pair in table if word.endswith(pair[0])), key=lambda pair: len(pair[0]))
     base = word[: -len(suffix)]
     return base + replacement if _measure(base) > 0 else word
 
 
 def _drop(word: str) -> str:
-    suffix = max((suffix for suffix in _STEP_4 if word.endswith(suffix)), key=len, default="")
-    base = word[: len(word) - len(suffix)]
-    if not suffix or _measure(base) < 2 or (suffix == "ion" and not base.endswith(("s", "t"))):
+    suffix = max((suffix for suffix in _STEP_4 if word.endswith(suffix)), key=len)
+    base = word[: -len(suffix)]
+    if _measure(base) < 2 or (suffix == "ion" and not base.endswith(("s", "t"))):
         return word
     return base
 
@@ -92,7 +96,10 @@ def _consonant(word: str, place: int) -> bool:
 
 def _measure(word: str) -> int:
     """How many vowel runs are followed by a consonant run."""
-    shape = "".join("c" if _consonant(word, place) else "v" for place in range(len(word)))
+    if "y" in word:
+        shape = "".join("c" if _consonant(word, place) else "v" for place in range(len(word)))
+    else:
+        shape = word.translate(_SHAPES)
     return shape.count("vc")
 
 
