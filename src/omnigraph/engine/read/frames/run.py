@@ -146,14 +146,23 @@ class Run:
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""
         wanted = distinct_rows(rows)
-        keep = np.ones(len(wanted), np.bool_)
-        left, frame = np.arange(len(wanted)), Frame(len(wanted), {var: Bound(table_key, wanted)})
-        for predicate in sorted(predicates, key=effort):
-            keep[left] &= numpy_of(self.evaluator(frame).keep(predicate))
-            kept = left[keep[left]]
-            if len(kept) * 2 < len(left):
+        left, frame = None, Frame(len(wanted), {var: Bound(table_key, wanted)})  # None: all of them
+        keep: Mask | None = None
+        ordered = sorted(predicates, key=effort)
+        for place, predicate in enumerate(ordered):
+            found = numpy_of(self.evaluator(frame).keep(predicate))
+            if left is not None:
+                assert keep is not None
+                keep[left] &= found  # its own by now: an array of flags is not kept elsewhere
+            else:
+                keep = found if keep is None else keep & found
+            if place + 1 == len(ordered):
+                break
+            kept = np.flatnonzero(keep) if left is None else left[keep[left]]
+            if len(kept) * 2 < frame.length:
                 # What is left is asked the rest; with most of them still there, cutting them out would cost more.
                 left, frame = kept, Frame(len(kept), {var: Bound(table_key, wanted[kept])})
+        keep = np.ones(len(wanted), np.bool_) if keep is None else keep
         return keep if wanted is rows else keep[RowIndex(wanted).positions(rows)]
 
     def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:
