@@ -23,7 +23,7 @@ from omnigraph.errors import BadRequest, QueryNotFound
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.cache import CacheKind
 
-__all__ = ["CompiledQuery", "compile_query", "compile_schema"]
+__all__ = ["CompiledQuery", "compile_query", "compile_schema", "known_query"]
 
 # A longer text is compiled each time, so that the cache stays small whatever is sent.
 _CACHE_TEXT = 64 * 1024
@@ -74,15 +74,21 @@ def compile_query(
     kept in `memory`.
     """
     source = to_source(text, code=SYNTAX)
-    cache, key = memory.cache(_COMPILED), _cache_key(source, catalog, name)
-    kept = cache.get(key) if key is not None else None
+    kept = known_query(source, catalog, name, memory)
     if kept is not None:
-        _require_kind(kept.query.checked.query, mutation)
-        return kept.query
-    found = _compiled(source, catalog, name, mutation=mutation)
+        _require_kind(kept.checked.query, mutation)
+        return kept
+    found, key = _compiled(source, catalog, name, mutation=mutation), _cache_key(source, catalog, name)
     if key is not None:
-        cache.put(key, _Kept(found, len(source.text)))
+        memory.cache(_COMPILED).put(key, _Kept(found, len(source.text)))
     return found
+
+
+def known_query(source: Source, catalog: Catalog, name: str | None, memory: MemoryBudget) -> CompiledQuery | None:
+    """The named query of a text if it was compiled before and is still kept."""
+    key = _cache_key(source, catalog, name)
+    kept = None if key is None else memory.cache(_COMPILED).get(key)
+    return None if kept is None else kept.query
 
 
 def _compiled(source: Source, catalog: Catalog, name: str | None, *, mutation: bool | None) -> CompiledQuery:

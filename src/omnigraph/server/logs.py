@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import logging.handlers
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from omnigraph.errors import StartRefused
 
 LEVEL = "OMNIGRAPH_LOG"
 AUDIT = "OMNIGRAPH_AUDIT_LOG"
+_ONE_WRITE = 4_096  # characters; what is written to a pipe at once is not mixed with lines of other workers
 _PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 
 
@@ -33,11 +36,58 @@ class JsonLines(logging.Formatter):
         return json.dumps(fields, default=str, ensure_ascii=False)
 
 
+if TYPE_CHECKING:
+    _Handler = logging.StreamHandler[TextIO]
+else:
+    _Handler = logging.StreamHandler
+
+
+class LineBatches(_Handler):
+    """Writes the lines of one turn of the event loop together; those of other threads, and warnings, at once.
+
+    Every write lets another thread take the interpreter. A request has five lines, and beside long reads it waited
+    for the interpreter after each of them.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[str] = []
+        self._size = 0
+        self._due: asyncio.AbstractEventLoop | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take a line; `handle` holds the lock."""
+        try:
+            line = self.format(record) + self.terminator
+        except Exception:
+            self.handleError(record)
+            return
+        if self._size + len(line) > _ONE_WRITE:
+            self.flush()
+        self._lines.append(line)
+        self._size += len(line)
+        loop = asyncio._get_running_loop()
+        if loop is None or record.levelno >= logging.WARNING:
+            self.flush()
+        elif self._due is not loop:
+            self._due = loop
+            loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Write what was taken."""
+        with self.lock or nullcontext():
+            lines, self._lines, self._size, self._due = self._lines, [], 0, None
+            with suppress(OSError, ValueError):  # there is nowhere to say that nothing can be said
+                if lines:
+                    self.stream.write("".join(lines))
+                super().flush()
+
+
 def configure(environ: Mapping[str, str]) -> None:
     """Send every log line of this process to standard error as JSON; the level is info unless the environment says."""
     wanted = environ.get(LEVEL, "").strip().upper()
     level = wanted if wanted in logging.getLevelNamesMapping() else "INFO"
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LineBatches(sys.stderr)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
     root.handlers[:] = [handler]

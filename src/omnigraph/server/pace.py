@@ -23,6 +23,7 @@ _SLICE_SECONDS = 0.05  # of a processor, after which a long read lets others go 
 _LATELY_SECONDS = 1.0
 _FLOOD_SECONDS = 0.1  # of a processor, lately, that make an actor with several reads at once a heavy one beside others
 _ASIDE_SECONDS = 0.001  # how long a long read pauses before it looks whether short ones are still under way
+_JUST_SECONDS = 0.002  # after which a short read that has ended makes no difference
 _LOOK_SECONDS = 0.05  # how often a read that waits looks whether it should stop
 
 _REMEMBERED = 1_024  # actors
@@ -33,6 +34,22 @@ Check = Callable[[], None]
 class _Seen(NamedTuple):
     actor: str
     at: float
+
+
+class _LastTwo:
+    """When reads of the two actors ended last that had one: enough to know about others than a given one."""
+
+    def __init__(self) -> None:
+        self._latest = self._before = _Seen("", -_LATELY_SECONDS)
+
+    def note(self, actor: str, now: float) -> None:
+        if actor != self._latest.actor:
+            self._before = self._latest
+        self._latest = _Seen(actor, now)
+
+    def of_others(self, actor: str) -> float:
+        """When a read of another actor than this one ended last."""
+        return (self._before if self._latest.actor == actor else self._latest).at
 
 
 @dataclass(slots=True)
@@ -68,7 +85,8 @@ class Processors:
         self._short_at = -_LATELY_SECONDS
         self._heavy: dict[str, None] = {}  # actors whose last read was long, the latest at the end
         self._under_way: dict[str, _Use] = {}  # what actors have used lately, with reads of now or of just before
-        self._latest = self._before = _Seen("", -_LATELY_SECONDS)  # the two actors whose reads ended last
+        self._ended = _LastTwo()  # reads
+        self._ended_short = _LastTwo()
 
     @property
     def places(self) -> int:
@@ -107,12 +125,18 @@ class Processors:
         use = self._under_way.get(actor)
         if use is None or use.reads < 2:
             return False
-        now = self._clock()
-        return use.decayed(now) > _FLOOD_SECONDS and self._others_read(actor, now)
+        return use.decayed(self._clock()) > _FLOOD_SECONDS and self.others_read_lately(actor)
 
-    def _others_read(self, actor: str, now: float) -> bool:
-        other = self._before if self._latest.actor == actor else self._latest
-        return now - other.at < _LATELY_SECONDS
+    def others_read_lately(self, actor: str) -> bool:
+        """Whether a read of another actor has ended within the last second."""
+        return self._clock() - self._ended.of_others(actor) < _LATELY_SECONDS
+
+    def gives_way(self, actor: str) -> bool:
+        """Whether a long read of an actor should pause: a short one of another is under way, or has just ended.
+
+        One that has just ended is sent now, and a client that waited for it often asks the next.
+        """
+        return self.others_read(actor) or self._clock() - self._ended_short.of_others(actor) < _JUST_SECONDS
 
     def begin(self, actor: str) -> None:
         """A read of an actor begins."""
@@ -126,9 +150,9 @@ class Processors:
             use = self._under_way[actor]
             use.reads -= 1
             use.add(seconds, now)
-            if actor != self._latest.actor:
-                self._before = self._latest
-            self._latest = _Seen(actor, now)
+            self._ended.note(actor, now)
+            if not is_long:
+                self._ended_short.note(actor, now)
             if len(self._under_way) > _REMEMBERED:
                 self._forget(now)
             self._heavy.pop(actor, None)
@@ -221,7 +245,7 @@ class Pace:
 
     def _let_pass(self, computed: float, check: Check) -> None:
         """Pause while short reads of others are under way, for no longer in all than this one has computed."""
-        while self._paused < computed and self._processors.others_read(self._actor):
+        while self._paused < computed and self._processors.gives_way(self._actor):
             begin = time.monotonic()
             time.sleep(_ASIDE_SECONDS)
             self._paused += time.monotonic() - begin

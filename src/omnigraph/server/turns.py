@@ -6,8 +6,8 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from starlette.requests import ClientDisconnect
@@ -39,12 +39,17 @@ class ReadCaps:
 class _Actor:
     running: int = 0
     short: int = 0  # of those that run
+    quick: int = 0  # answered by the event loop, beside those
     used: float = 0.0  # seconds of threads, decaying
     looked: float = 0.0
     mean: float = 0.1  # seconds of a read, lately
     window: float = 0.0  # when the minute began
     spent: float = 0.0  # in it
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.running and not self.waiting and not self.quick
 
 
 @dataclass(slots=True)
@@ -71,6 +76,7 @@ class Turns:
         self._clock = clock
         self._running = 0
         self._long = 0
+        self._quick = 0
         self._waiting = 0
         self._actors: dict[str, _Actor] = {}
 
@@ -97,7 +103,26 @@ class Turns:
     def others_read(self, name: str) -> bool:
         """Whether short reads of other actors are under way; asked by threads, for which about now is good enough."""
         own = self._actors.get(name)
-        return self._running > (0 if own is None else own.short)
+        return self._running + self._quick > (0 if own is None else own.short + own.quick)
+
+    @contextmanager
+    def quick(self, name: str) -> Iterator[None]:
+        """A read for the block that takes no thread; 429 when its actor has used up its time."""
+        actor = self._actors.setdefault(name, _Actor(looked=self._clock()))
+        self._require_time(actor)
+        self._quick += 1
+        actor.quick += 1
+        try:
+            yield
+        finally:
+            self._quick -= 1
+            actor.quick -= 1
+            self._leave(name, actor)
+
+    def charge(self, name: str, seconds: float) -> None:
+        """What a quick read of an actor has taken."""
+        if (actor := self._actors.get(name)) is not None:
+            self._charge(actor, seconds)
 
     @asynccontextmanager
     async def turn(
@@ -179,8 +204,12 @@ class Turns:
         actor.running -= 1
         self._charge(actor, seconds)
         self._next()
-        if not actor.running and not actor.waiting and self.caps.seconds is None and actor.used < 0.001:
-            self._actors.pop(turn.actor, None)
+        self._leave(turn.actor, actor)
+
+    def _leave(self, name: str, actor: _Actor) -> None:
+        """A read has ended: an actor that has no other and has used nothing to speak of is forgotten."""
+        if actor.is_idle and self.caps.seconds is None and actor.used < 0.001:
+            self._actors.pop(name, None)
         elif len(self._actors) > 2 * self.caps.all_waiting:
             self._forget()
 
@@ -227,5 +256,5 @@ class Turns:
 
     def _forget(self) -> None:
         """Drop what is remembered about actors without reads."""
-        for name in [name for name, each in self._actors.items() if not each.running and not each.waiting]:
+        for name in [name for name, each in self._actors.items() if each.is_idle]:
             del self._actors[name]

@@ -16,6 +16,7 @@ from starlette.types import Receive
 
 from omnigraph.engine.read.frames.budget import paced
 from omnigraph.server.pace import Processors, pace
+from omnigraph.server.quick import QuickReads
 from omnigraph.server.threads import Threads
 from omnigraph.server.turns import ReadCaps, Turn, Turns
 
@@ -32,6 +33,7 @@ class Pools:
         self.turns = Turns(reads, ReadCaps() if caps is None else caps)
         self.busy: Counter[str] = Counter()  # calls that run or wait, by pool
         self.processors = Processors(others_read=self.turns.others_read)
+        self._quick = QuickReads(self.turns, self.processors)
         self._reads = Threads(reads + self.turns.caps.long, "read")
         self._writes = Threads(writes, "write")
         self._streams = Threads(STREAMS, "stream")
@@ -62,6 +64,10 @@ class Pools:
 
         async with on_disconnect(receive, leave), self.turns.turn(actor, seconds, gone) as turn:
             return await self._run(self._reads, self._paced(call, cancel, turn))
+
+    async def quick(self, call: Callable[[], _T], actor: str) -> _T:
+        """Run a read that takes less than a millisecond and waits for nothing, without a thread."""
+        return await self._quick.run(call, actor)
 
     def _paced(self, call: Callable[[threading.Event], _T], cancel: threading.Event, turn: Turn) -> Callable[[], _T]:
         """A read that makes room for others when it takes long."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.checkpoints import checking
-from omnigraph.compiler.compile import CompiledQuery, compile_query
+from omnigraph.compiler.compile import CompiledQuery, compile_query, known_query
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
@@ -21,7 +21,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.expand import traversal_mode
 from omnigraph.engine.read.match.leaves import frame_leaf
 from omnigraph.engine.read.one_by_one import QUICK_READS
-from omnigraph.engine.read.plan.plans import Planned, planned
+from omnigraph.engine.read.plan.plans import Planned, known_plan, planned
 from omnigraph.engine.read.shape.result import Pictured, Result
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.table_tasks import Runner, parse_runner
@@ -60,6 +60,23 @@ def run_query(view: View, call: ReadCall, pictured: Pictured | None = None) -> R
         values = compiled.bind(call.params)
         chosen = Chosen(compiled, planned(view, compiled, values), limits, started)
     return run_planned(view, call, chosen, values, pictured)
+
+
+def run_known(view: View, call: ReadCall, pictured: Pictured | None = None) -> Result | None:
+    """The rows of a read if text, plan and rows are in memory, in less than a millisecond; None otherwise.
+
+    The caller is responsible for how many go at a time, and for parameters that are few and short.
+    """
+    memory = view.tables.memory
+    compiled = known_query(call.source, view.catalog, call.name, memory)
+    if compiled is None or compiled.is_mutation or view.masked:
+        return None
+    values = compiled.bind(call.params)
+    found = known_plan(view, compiled, values)
+    if found is None or found.route is None:
+        return None
+    direct = direct_answer(memory, found, values, limits_from() if call.limits is None else call.limits)
+    return None if direct is None else Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
 
 
 @dataclass(frozen=True, slots=True)

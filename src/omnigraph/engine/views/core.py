@@ -48,6 +48,14 @@ class Core:
         self.require_open()
         return manifest.load(self.store.root, branch).state
 
+    def known_view(self, branch: str | None) -> tuple[ManifestState, View] | None:
+        """The newest state of a branch and its view if they were read before; None when files have to be read."""
+        self.require_open()
+        state = manifest.load_known(self.store.root, branch) if self.visibility is None else None
+        if state is None or state.schema is None or self.schemas.known(state.schema) is None:
+            return None
+        return state, self.view_of(state)
+
     def view(self, branch: str | None) -> View:
         """The newest view of a branch."""
         return self.view_of(self.state(branch))

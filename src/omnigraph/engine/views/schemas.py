@@ -61,9 +61,13 @@ class Schemas:
         row = state.schema
         if row is None:
             raise Conflict("the manifest names no accepted schema; its graph_schema row is missing")
-        with self._lock:
-            known = self._known.get(row.schema_ir_hash)
+        known = self.known(row)
         return known if known is not None else self._read(row, state)
+
+    def known(self, row: SchemaRow) -> Accepted | None:
+        """The schema of a row of the manifest, if it was read before."""
+        with self._lock:
+            return self._known.get(row.schema_ir_hash)
 
     def newest(self, state: ManifestState) -> Accepted:
         """The same for the newest state of a branch; from now on a first look trusts it."""

@@ -159,6 +159,8 @@ class Exchange:
         policy = self.graph.policy
         if policy is None or self.actor is None:
             return None
+        if not policy.restricts:  # all or nothing, whatever the branch was forked from
+            return None if policy.decide(self.actor, PolicyRequest(Action.READ, branch)).allowed else NOTHING
         try:
             return await self._visible(Action.READ, branch)
         except BadRequest:  # not the name of a branch, which is for the request that uses it to say

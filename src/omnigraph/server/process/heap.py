@@ -1,7 +1,7 @@
 """Memory that was freed goes back to the system: allocators keep what large reads have used, for the next one.
 
 One three-hop read of 20 million rows leaves 800 MiB behind that way, and a machine that counts what a process has would
-take it for a leak.
+take it for a leak. And the allocator that Arrow chooses by itself keeps more with every commit that a server makes.
 """
 
 from __future__ import annotations
@@ -9,20 +9,34 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import logging
+import os
 import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
 from omnigraph.server.work import Pools
 
+_ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
 _EVERY_SECONDS = 5.0
-_GROWN = 64 << 20  # below that it is not worth looking
+_GROWN = 16 << 20  # below that it is not worth looking
 _STATM = Path("/proc/self/statm")
 _PAGE = resource.getpagesize()
 _LOG = logging.getLogger("omnigraph.server")
+
+
+def choose_allocator() -> None:
+    """Let Arrow allocate by jemalloc in this process, unless the environment names another allocator.
+
+    By mimalloc, which Arrow takes otherwise, each commit of a served graph left 20 to 30 KiB behind.
+    """
+    if os.environ.get(_ALLOCATOR):
+        return
+    with suppress(NotImplementedError):  # not every build has it
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
 
 
 async def return_freed(pools: Pools, seconds: float = _EVERY_SECONDS) -> None:

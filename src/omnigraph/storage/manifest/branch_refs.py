@@ -36,9 +36,8 @@ def find_ref(root: Root, branch: str) -> Ref | None:
     trunk, known = root.manifest(), root.memory.cache(_KNOWN)
     if not is_public(branch):
         return read_ref(trunk, branch)
-    remembered = known.get(branch)
-    if remembered is not None and (ref := read_ref(trunk, remembered)) is not None:
-        return ref
+    if (same := known_ref(root, branch)) is not None:
+        return same
     for _ in range(_ATTEMPTS):
         name = live_refs(root).get(branch)
         if name is None:
@@ -47,6 +46,12 @@ def find_ref(root: Root, branch: str) -> Ref | None:
             known.put(branch, name)
             return ref
     raise ReadSetChanged(f"branch_identifier:{branch}")
+
+
+def known_ref(root: Root, branch: str) -> Ref | None:
+    """The ref that was that of a branch before, read fresh; None when there is more to find out."""
+    remembered = root.memory.cache(_KNOWN).get(branch)
+    return None if remembered is None else read_ref(root.manifest(), remembered)
 
 
 def require_ref(root: Root, branch: str) -> Ref:

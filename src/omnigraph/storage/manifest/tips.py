@@ -57,23 +57,34 @@ def open_tip(address: Address) -> TableHandle:
     listing, and within seconds after it the question whether the next version is there, which costs half as much. On
     a disk a directory of versions in which nothing was changed for seconds is only asked whether that still holds.
     """
-    tips = address.root.memory.cache(_TIPS)
-    known = tips.get(address.uri)
-    if known is not None and known.watch is not None and known.watch.is_unchanged():
-        return known.handle
+    unchanged = known_tip(address)
+    if unchanged is not None:
+        return unchanged
+    known = address.root.memory.cache(_TIPS).get(address.uri)
     if known is not None and not address.root.is_local and _is_still_newest(address, known):
         return known.handle
-    # Before it is found out what is newest: what changes from here on shows.
-    settled = None if known is None or not address.root.is_local else _watched(address, known.file.version)
     asked = _Moment(host.monotonic(), host.time_ns() / 1e9)
     found = _newest_file(address)
     if found is None:
         return _opened(address)
     handle = known.handle if known is not None and known.file == found else _opened(address)
     if handle.version == found.version:
-        same = settled is not None and known is not None and known.file == found
-        tips.put(address.uri, _Tip(found, handle, asked, settled if same else None))
+        address.root.memory.cache(_TIPS).put(address.uri, _Tip(found, handle, asked))
     return handle
+
+
+def known_tip(address: Address) -> TableHandle | None:
+    """The same for a manifest on a disk whose newest version was opened before; None when there is more to do."""
+    tips = address.root.memory.cache(_TIPS)
+    known = tips.get(address.uri) if address.root.is_local else None
+    if known is None or (known.watch is not None and known.watch.is_unchanged()):
+        return None if known is None else known.handle
+    # Before it is found out what is newest: what changes from here on shows.
+    settled = _watched(address, known.file.version)
+    if newest_local_file(address) != known.file:
+        return None
+    tips.put(address.uri, _Tip(known.file, known.handle, known.listed, settled))
+    return known.handle
 
 
 def _watched(address: Address, version: int) -> Watch | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, cast
@@ -56,22 +56,38 @@ def plan_for(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> 
 
 def planned(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> Planned:
     """The same with its estimates; parameters stay parameters, only the lengths of lists matter."""
-    lengths = {name: len(value) for name, value in values.items() if isinstance(value, list | tuple)}
-    # The order of magnitude is enough, and every further distinction is a plan to make and to keep.
-    shape = tuple(sorted((name, length.bit_length()) for name, length in lengths.items()))
-    state = (view.tables.canonical, view.branch, view.version, view.head, view.catalog.ir_hash)
-    key = (id(compiled.plan), state, shape)
-    plans = view.tables.memory.cache(_PLANS)
-    found = plans.get(key)
-    if found is None or found.compiled is not compiled.plan:
+    lengths = _lengths(values)
+    found = _known(view, compiled, lengths)
+    if found is None:
         estimates = SnapshotEstimates(view, lengths)
         ordered = cast("ReadPlan", optimize(compiled.plan, Context(estimates)))
         plan = refined(ordered)
         known = replace(outline(plan), any_order=any_order(ordered))
         expected = expected_rows(plan, estimates, collapsing(known), expected_starts(plan, estimates))
         found = Planned(compiled.plan, plan, expected, known, route_of(plan, view.catalog))
-        plans.put(key, found)
+        view.tables.memory.cache(_PLANS).put(_key(view, compiled, lengths), found)
     return found
+
+
+def known_plan(view: View, compiled: CompiledQuery, values: Mapping[str, Any]) -> Planned | None:
+    """The same if it was planned before and is still kept."""
+    return _known(view, compiled, _lengths(values))
+
+
+def _known(view: View, compiled: CompiledQuery, lengths: Mapping[str, int]) -> Planned | None:
+    found = view.tables.memory.cache(_PLANS).get(_key(view, compiled, lengths))
+    return None if found is None or found.compiled is not compiled.plan else found
+
+
+def _lengths(values: Mapping[str, Any]) -> dict[str, int]:
+    return {name: len(value) for name, value in values.items() if isinstance(value, list | tuple)}
+
+
+def _key(view: View, compiled: CompiledQuery, lengths: Mapping[str, int]) -> Hashable:
+    # The order of magnitude is enough, and every further distinction is a plan to make and to keep.
+    shape = tuple(sorted((name, length.bit_length()) for name, length in lengths.items()))
+    state = (view.tables.canonical, view.branch, view.version, view.head, view.catalog.ir_hash)
+    return (id(compiled.plan), state, shape)
 
 
 _PLANS: CacheKind[Planned] = CacheKind("plans", lambda planned: _PLAN_BYTES, share=1 / 16, entries=512)
