@@ -138,7 +138,8 @@ def _main(description: Mapping[str, Any]) -> None:
     from omnigraph.policy.tokens import INLINE, load_tokens
     from omnigraph.server import logs
     from omnigraph.server.process.deployment import Deployment, ServedGraph
-    from omnigraph.server.process.serve import bound_socket, parse_bind, run
+    from omnigraph.server.process.listening import bound_socket, parse_bind
+    from omnigraph.server.process.serve import run
     from omnigraph.server.settings import settings_from
 
     def engine(text: str | None, graph_id: str | None) -> PolicyEngine | None:

@@ -356,9 +356,37 @@ def test_a_frame_patches_a_served_graph(api: Api, open_server: ServerProcess, ma
         mapping["sources"]["ages"] = {"frame": made({"name": ["Alice"], "age": ["old"]})}
         with pytest.raises(BadRequest, match=r"^W002: ages: Person 'Alice'"):
             graph.load(mapping=mapping, mode="patch")
-        with pytest.raises(BadRequest, match=r"it takes a frame in a mapping: mapping="):
+        with pytest.raises(BadRequest, match=r"for a frame also pass type= or edge=, or a mapping"):
             graph.load(made({"name": ["Alice"], "age": [77]}), "patch")
     assert api.get("/uploads").json()["files"] == []
+
+
+@pytest.mark.parametrize("made", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_a_frame_of_one_type_loads_as_it_does_embedded(api: Api, open_server: ServerProcess, made: Any) -> None:
+    people, ends = made({"name": ["Yva", "Zoe"], "age": [7, 8]}), made({"a": ["Yva"], "b": ["Zoe"]})
+    with og.connect(open_server.url, api.graph) as graph:
+        assert dict(graph.load(people, type="Person", mode="merge").nodes) == {"Person": 2}
+        done = graph.load(ends, edge="Knows", columns={"from": "a", "to": "b"})
+        assert dict(done.edges) == {"Knows": 1}
+        assert graph.get("Person", "Zoe") == {"id": "Zoe", **(graph.get("Person", "Zoe") or {}), "age": 8}
+        with pytest.raises(BadRequest, match=r"agee"):  # embedded it is refused too, not left out
+            graph.load(made({"name": ["Yva"], "agee": [9]}), type="Person", mode="merge")
+        for wrong, message in (
+            ({"type": "Person", "edge": "Knows"}, "pass type= or edge="),
+            ({"columns": {"name": "name"}}, "pass type= or edge="),
+            ({"type": "Person", "mapping": {"sources": {}}}, "leave out type="),
+        ):
+            with pytest.raises(BadRequest, match=message):
+                graph.load(people, **wrong)
+        with pytest.raises(BadRequest, match=r"in a mapping: .*'people.csv'"):
+            graph.load("people.csv", type="Person")
+    assert api.get("/uploads").json()["files"] == []
+
+    async def awaited() -> int:
+        async with omnigraph.aio.connect(open_server.url, api.graph) as graph:
+            return (await graph.load(people, type="Person", mode="merge")).total_entities
+
+    assert asyncio.run(awaited()) == 2
 
 
 LINES = (

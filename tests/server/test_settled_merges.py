@@ -110,7 +110,8 @@ def test_clients_have_all_of_it(open_server: ServerProcess, diverged: Api) -> No
         assert raised.value.conflicts[0].ours == {"age": 50}
         merged = graph.branches.merge("draft", resolve={"Person/Alice": "theirs"})
         assert merged.commit is not None
-        assert graph.tags.create("merged", message="done").graph_commit_id == merged.commit_id
+        named = graph.tags.create("merged", message="done")
+        assert (named.graph_commit_id, named.manifest_version) == (merged.commit_id, merged.commit.manifest_version)
         assert graph.commits.revert(str(merged.commit_id), strategy="ours").kind == "revert"
         with pytest.raises(Conflict):
             graph.tags.create("merged")

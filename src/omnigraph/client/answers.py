@@ -146,7 +146,7 @@ def tag(body: Mapping[str, Any]) -> Tag:
         name=body["name"],
         graph_commit_id=body["graph_commit_id"],
         branch=None if body["branch"] == "main" else body["branch"],
-        manifest_version=0,  # is the server's matter
+        manifest_version=body["graph_manifest_version"],
         created_at=body["created_at"],
         actor_id=body["actor_id"],
         message=body["message"],

@@ -231,6 +231,6 @@ def records_of(data: Any) -> bytes:
     if isinstance(data, Sequence):
         return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in data).encode()
     raise BadRequest(
-        f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}; it takes a frame in a"
-        " mapping: mapping={'sources': {'rows': {'frame': frame}}, 'nodes': {'Person': {'from': 'rows'}}}"
+        f"a server loads a file, text, bytes or a list of records, not {type(data).__name__}; for a frame also pass"
+        " type= or edge=, or a mapping"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.values.result import LoadMode, LoadResult, OnError
 
 Given: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
+_INDEX = re.compile(r"__index_level_\d+__")
 _ELSEWHERE = "load it where the storage is, with og.open or --store"
 
 
@@ -33,6 +35,9 @@ class Loads:
         data: Any = None,
         mode: LoadMode = "append",
         *,
+        type: str | None = None,
+        edge: str | None = None,
+        columns: Mapping[str, str] | None = None,
         mapping: Given | None = None,
         branch: str | None = None,
         from_: str | None = None,
@@ -41,14 +46,17 @@ class Loads:
         attempts: int | None = None,
         message: str | None = None,
     ) -> LoadResult:
-        """Load records, or the files of a mapping, as one commit, or not at all.
+        """Load records, a frame, or the files of a mapping, as one commit, or not at all.
 
-        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
+        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A frame has rows of one `type` or `edge`;
+        `columns` names its columns where fields are called differently. A `mapping` (a table, or the path of one) names
+        files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
         writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
+        if type is not None or edge is not None or columns is not None:
+            data, mapping = None, _of_frame(_given(data), type, edge, columns, mapping)
         if mapping is None:
             records = calls.records_of(_given(data))
             asked = calls.load(records, mode, named, from_, message, dry_run=dry_run, on_error=on_error)
@@ -77,6 +85,9 @@ class AsyncLoads:
         data: Any = None,
         mode: LoadMode = "append",
         *,
+        type: str | None = None,
+        edge: str | None = None,
+        columns: Mapping[str, str] | None = None,
         mapping: Given | None = None,
         branch: str | None = None,
         from_: str | None = None,
@@ -85,14 +96,17 @@ class AsyncLoads:
         attempts: int | None = None,
         message: str | None = None,
     ) -> LoadResult:
-        """Load records, or the files of a mapping, as one commit, or not at all.
+        """Load records, a frame, or the files of a mapping, as one commit, or not at all.
 
-        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A `mapping` (a table, or the path of one)
-        names files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
+        Records are a path, text, bytes or a list of dicts, at most 32 MiB. A frame has rows of one `type` or `edge`;
+        `columns` names its columns where fields are called differently. A `mapping` (a table, or the path of one) names
+        files of this machine, or frames, which are uploaded, one for each source. `dry_run` checks everything and
         writes nothing, and `on_error="skip"` loads the good rows. `mode` is append, merge, patch or overwrite. With
         `from_`, a missing branch is created first. `attempts` is that of `mutate`; `message` is kept with the commit.
         """
         named = branch or self._branch
+        if type is not None or edge is not None or columns is not None:
+            data, mapping = None, _of_frame(_given(data), type, edge, columns, mapping)
         if mapping is None:
             records = calls.records_of(_given(data))
             asked = calls.load(records, mode, named, from_, message, dry_run=dry_run, on_error=on_error)
@@ -183,6 +197,27 @@ def _given(data: Any) -> Any:
     if data is None:
         raise BadRequest("load takes either data or a mapping")
     return data
+
+
+def _of_frame(
+    frame: Any, type: str | None, edge: str | None, columns: Mapping[str, str] | None, mapping: Given | None
+) -> Mapping[str, Any]:
+    """The mapping of one frame; without `columns` it names every column, so one that is not a field is refused."""
+    from omnigraph.engine.intake.frames import arrow_table
+
+    if (type is None) == (edge is None):
+        raise BadRequest("a frame has rows of one type: pass type= or edge=, and columns= only with one of them")
+    if mapping is not None:
+        raise BadRequest("a mapping says itself which type its rows have; leave out type=, edge= and columns=")
+    if isinstance(frame, str | PathLike):
+        example = f"mapping={{'sources': {{'rows': {{'path': '{frame}'}}}}, …}}"
+        raise BadRequest(f"a server takes a file of one type in a mapping: {example}")
+    rows = arrow_table(frame)
+    # pandas keeps an index without a name as a column, which is not meant to be loaded.
+    names = [name for name in rows.column_names if not _INDEX.fullmatch(name)]
+    entry = {"from": "frame", "columns": {name: name for name in names} if columns is None else dict(columns)}
+    kind = {"nodes": {type: entry}} if type is not None else {"edges": {edge: entry}}
+    return {"sources": {"frame": {"frame": rows.select(names)}}, **kind}
 
 
 def _prepared(data: Any, given: Given) -> _Prepared:

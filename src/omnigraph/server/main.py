@@ -87,8 +87,7 @@ def is_truthy(environ: Mapping[str, str], name: str) -> bool:
 
 def _run(options: Options, environ: Mapping[str, str]) -> None:
     # Arrow and Lance take most of a second to import; a command line that makes no sense is refused before that.
-    from omnigraph.server.process.boot import cluster_deployment
-    from omnigraph.server.process.serve import bound_socket, parse_bind
+    from omnigraph.server.process.listening import bound_socket, parse_bind
     from omnigraph.server.process.workers import serve_with
     from omnigraph.server.settings import settings_from
 
@@ -96,6 +95,8 @@ def _run(options: Options, environ: Mapping[str, str]) -> None:
     settings = settings_from(environ, bind.host)
 
     def deploy() -> Deployment:
+        from omnigraph.server.process.boot import cluster_deployment
+
         return cluster_deployment(
             options.cluster,
             environ,

@@ -72,9 +72,6 @@ NOT_SERVED = {
     "mutate": {"embedder": _HERE, "no_embed": _YET},
     "mutate_many": {"embedder": _HERE, "no_embed": _YET},
     "load": {
-        "type": _YET,
-        "edge": _YET,
-        "columns": _YET,
         "if_commit": _YET,
         "rejects": _FILE,
         "max_errors": _YET,

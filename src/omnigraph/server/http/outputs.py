@@ -74,6 +74,7 @@ def tag_output(tag: Tag) -> dict[str, Any]:
         "name": tag.name,
         "graph_commit_id": tag.graph_commit_id,
         "branch": tag.branch or "main",
+        "graph_manifest_version": tag.manifest_version,
         "created_at": tag.created_at,
         "actor_id": tag.actor_id,
         "message": tag.message,

@@ -253,6 +253,7 @@ ANSWERS: dict[str, Shape] = {
         name=TEXT,
         graph_commit_id=TEXT,
         branch=TEXT,
+        graph_manifest_version=U64,
         created_at=I64,
         actor_id=_NULL_TEXT,
         message=_NULL_TEXT,

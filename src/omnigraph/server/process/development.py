@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from omnigraph.assembly import open as open_graph
 from omnigraph.compiler.query.stored import declared_in, registry
 from omnigraph.compiler.source import Source
-from omnigraph.errors import BadRequest, StartRefused
+from omnigraph.errors import BadRequest
 from omnigraph.policy.actions import Action, kind_of
 from omnigraph.policy.authorize import State
 from omnigraph.policy.bundle import Bundle, parse_bundle
 from omnigraph.policy.engine import PolicyEngine
 from omnigraph.policy.tokens import INLINE, TokenTable, load_tokens
 from omnigraph.server.process.deployment import Deployment, ServedGraph
-from omnigraph.server.process.serve import Bind
 from omnigraph.server.studio.sign_in import OneTimeCode
 from omnigraph.settings import DEFAULTS
 from omnigraph.settings import Settings as WriteSettings
@@ -25,11 +23,6 @@ GRAPH_ID = "default"
 ACTOR = "developer"
 
 _OPEN_TABLE = TokenTable((), "none")
-
-
-def new_token() -> str:
-    """A token that lives as long as the server."""
-    return secrets.token_urlsafe(24)
 
 
 def development_deployment(
@@ -50,12 +43,6 @@ def development_deployment(
     tokens = load_tokens(_only(token))
     everything = PolicyEngine(_everything("server"), None)
     return Deployment({GRAPH_ID: graph}, State.POLICY_ENABLED, tokens, everything, sign_in=sign_in)
-
-
-def require_loopback(bind: Bind) -> None:
-    """A development server is reachable from this machine only."""
-    if not bind.is_loopback:
-        raise StartRefused(f"'{bind.host}' is not this machine; a development server listens on loopback only")
 
 
 def _everything(kind: str) -> Bundle:

@@ -1,4 +1,4 @@
-"""From a deployment to a serving process: bind, say where, serve, stop gracefully."""
+"""From a deployment to a serving process: say where it listens, serve, stop gracefully."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from types import FrameType
 from wsgiref.simple_server import WSGIServer
 
@@ -26,59 +25,13 @@ from omnigraph.server.http.protocol import HEADER_BYTES, protocol
 from omnigraph.server.http.rendering import SNAPSHOT_ID
 from omnigraph.server.process.deployment import Deployment
 from omnigraph.server.process.heap import choose_allocator, return_freed
+from omnigraph.server.process.listening import announce, parse_bind
 from omnigraph.server.process.reload import follow_applied
 from omnigraph.server.settings import Settings
 from omnigraph.server.tracing import tracing_from
 
-LISTEN = "OMNIGRAPH_LISTEN_ADDR"
-_BACKLOG = 2_048
 _SWITCH_SECONDS = 0.001
 _LOG = logging.getLogger("omnigraph.server")
-
-
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """A host and a port; port 0 takes a free one."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
-
-
-def parse_bind(text: str) -> Bind:
-    """`host:port`, or `[ipv6]:port`."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise StartRefused(f"'{text}' is not an address; write host:port, such as 127.0.0.1:8080")
-    return Bind(host, int(port))
-
-
-def bound_socket(bind: Bind) -> socket.socket:
-    """A listening socket, inheritable by workers."""
-    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
-    # asyncio turns Nagle's algorithm off only where the protocol is spelled out; with it every answer takes 40 ms.
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((bind.host, bind.port))
-    except OSError as error:
-        found.close()
-        raise StartRefused(f"cannot listen on {bind.host}:{bind.port}: {error.strerror}") from error
-    found.listen(_BACKLOG)
-    found.set_inheritable(True)
-    return found
-
-
-def announce(listening: socket.socket) -> None:
-    """The one line from which a supervisor learns where the server really listens."""
-    host, port = listening.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    sys.stdout.write(f"{LISTEN}={shown}:{port}\n")
-    sys.stdout.flush()
 
 
 def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool = False) -> None:

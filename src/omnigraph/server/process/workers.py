@@ -10,14 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from omnigraph.errors import OmnigraphError, StartRefused
-from omnigraph.server.process.deployment import Deployment
-from omnigraph.server.process.serve import announce, run
+from omnigraph.server.process.listening import announce
 from omnigraph.server.settings import METRICS_BIND, Settings
 
-Deploy = Callable[[], Deployment]
+# Importing Arrow and Lance starts threads, and what was forked from several threads may hang. The parent of workers
+# imports neither: each worker does, and a deployment that is handed in is one that imports them when it is made.
+if TYPE_CHECKING:
+    from omnigraph.server.process.deployment import Deployment
+
+Deploy: TypeAlias = "Callable[[], Deployment]"
 
 _YOUNG_SECONDS = 5.0  # a worker that fails sooner would fail again
 _PAUSE_SECONDS = 1.0
@@ -28,8 +32,7 @@ _LOG = logging.getLogger("omnigraph.server")
 def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.socket], *, workers: int = 1) -> None:
     """Open the graphs, bind, say where, serve; with several workers each opens them for itself after the fork."""
     if workers == 1:
-        deployment = deploy()
-        run(deployment, settings, listen())
+        _serve(deploy(), settings, listen())
         return
     if settings.metrics_bind is not None:
         raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
@@ -122,7 +125,7 @@ class _Crew:
 
 
 def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int:
-    """A child that serves; the parent never opens a graph, so no thread of Lance is ever forked."""
+    """A child that serves; the parent has one thread, so none is cut off in the middle of its work."""
     child = os.fork()
     if child:
         return child
@@ -135,13 +138,19 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
         deployment = deploy()
         if deployment.successor is None:
             signal.signal(signal.SIGHUP, hangup)
-        run(deployment, settings, listening, worker=True)
+        _serve(deployment, settings, listening, worker=True)
         status = 0
     except OmnigraphError as error:
         sys.stderr.write(f"error: {error.message}\n")
     finally:
         sys.stderr.flush()
         os._exit(status)
+
+
+def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool = False) -> None:
+    from omnigraph.server.process.serve import run
+
+    run(deployment, settings, listening, worker=worker)
 
 
 def _is_young(began: float) -> bool:

@@ -25,8 +25,8 @@ class OneTimeCode:
             return self._token
 
 
-def new_code() -> str:
-    """A code that cannot be guessed."""
+def new_secret() -> str:
+    """A token or a code that cannot be guessed."""
     return secrets.token_urlsafe(24)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
-from omnigraph.server.process.serve import Bind, bound_socket
+from omnigraph.server.process.listening import Bind, bound_socket
 from omnigraph.server.process.workers import SharedSocket
 
 
@@ -27,3 +29,13 @@ def test_one_connection_is_taken_a_turn_however_many_wait() -> None:
         assert len(taken) == 4
         for each in (*taken, *clients):
             each.close()
+
+
+def test_the_parent_of_workers_imports_nothing_that_starts_threads() -> None:
+    """What Arrow and Lance have running in other threads would be cut off by the fork, and Lance warns of it."""
+    parts = "main", "logs", "settings", "process.listening", "process.workers", "studio.sign_in"
+    names = [f"omnigraph.server.{part}" for part in parts]
+    names += ["omnigraph.cli.verbs.operate.serve", "omnigraph.cli.address.target", "prometheus_client", "uvicorn"]
+    code = f"import sys, {', '.join(names)}; print([n for n in ('lance', 'pyarrow', 'numpy') if n in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

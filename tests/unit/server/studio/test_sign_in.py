@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from omnigraph.server.studio.sign_in import OneTimeCode, new_code
+from omnigraph.server.studio.sign_in import OneTimeCode, new_secret
 
 
 def test_a_code_works_once() -> None:
@@ -25,4 +25,4 @@ def test_of_many_at_once_one_gets_the_token() -> None:
 
 
 def test_codes_differ() -> None:
-    assert len({new_code() for _ in range(100)}) == 100
+    assert len({new_secret() for _ in range(100)}) == 100

@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import webbrowser
 from socket import socket
+from typing import TYPE_CHECKING
 
 from omnigraph.cli.address.target import read_target
 from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.errors import BadRequest
 
+if TYPE_CHECKING:
+    from omnigraph.server.process.deployment import Deployment
+
 
 def studio(call: Call) -> None:
     """Serve a graph and its studio until interrupted; the address that is opened signs in once."""
     try:
+        import prometheus_client  # noqa: F401  # what the server imports itself once it is started
+        import uvicorn  # noqa: F401
+
         from omnigraph.server import logs
-        from omnigraph.server.process import development, workers
-        from omnigraph.server.process.serve import bound_socket, parse_bind
+        from omnigraph.server.process.listening import bound_socket, parse_bind, require_loopback
+        from omnigraph.server.process.workers import serve_with
         from omnigraph.server.settings import settings_from, write_settings
         from omnigraph.server.studio import files, sign_in
     except ImportError as error:
@@ -26,10 +33,10 @@ def studio(call: Call) -> None:
         message = "this installation has no built studio: install a released wheel, or run `make studio` in a checkout"
         raise BadRequest(f"{message}; `omnigraph serve` serves the HTTP API without it")
     bind = parse_bind(call.value("--bind"))
-    development.require_loopback(bind)
+    require_loopback(bind)
     logs.configure({"OMNIGRAPH_LOG": "warning", **call.env})
     uri = read_target(call).uri
-    token, code = development.new_token(), sign_in.new_code()
+    token, code = sign_in.new_secret(), sign_in.new_secret()
 
     def listen() -> socket:
         listening = bound_socket(bind)
@@ -43,8 +50,14 @@ def studio(call: Call) -> None:
 
     queries, writing = call.many("--queries"), write_settings(os.environ)
     once = sign_in.OneTimeCode(token, code)
-    workers.serve_with(
-        lambda: development.development_deployment(uri, queries=queries, token=token, settings=writing, sign_in=once),
+
+    def deploy() -> Deployment:
+        from omnigraph.server.process.development import development_deployment
+
+        return development_deployment(uri, queries=queries, token=token, settings=writing, sign_in=once)
+
+    serve_with(
+        deploy,
         settings_from({**os.environ, "OMNIGRAPH_STUDIO": "on"}, bind.host),
         listen,
     )
