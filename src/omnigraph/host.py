@@ -213,3 +213,6 @@ def _is_zombie(pid: int) -> bool:
 
 _MACHINE = Host()
 _current: ContextVar[Host] = ContextVar("host", default=_MACHINE)
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_MACHINE.active.clear)  # what its parent works on is not the work of a child

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +17,12 @@ from omnigraph.engine.api.access import access
 from omnigraph.errors import OmnigraphError, PreconditionFailed
 from omnigraph.settings import Settings
 from omnigraph.storage.base import failpoints
+from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.store import Store
+from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.note import RowCounts
+from omnigraph.storage.protocol import fence, fold
 from omnigraph.storage.protocol.trim import trim_manifest
 from omnigraph.testing.crash.invariants import violations
 
@@ -28,6 +36,12 @@ AGE = "query grow($name: String, $age: I64) { update Person set { age: $age } wh
 FOUND = "query found($name: String) { insert City { name: $name } }"
 COUNT = 'query tick() { update Counter set { n: n + 1 } where name = "all" }'
 NAMES = "query names() { match { $p: Person } return { $p.name as name, $p.age as age } order { $p.name asc } }"
+_OPTIMIZE = """
+import sys
+import omnigraph as og
+with og.open(sys.argv[1]) as graph:
+    graph.optimize()
+"""
 
 
 @pytest.fixture
@@ -136,6 +150,54 @@ def test_a_write_that_is_ready_while_others_are_carried_out_comes_along(graph: o
     commits = [each.commit for each in (*done, *late)]
     assert len(commits) == 3
     assert len({commit.manifest_version for commit in commits}) == 1
+    assert violations(access(graph).store) == []
+
+
+def test_those_who_came_along_are_answered_before_the_files_are_folded(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered, after_commit = threading.Event(), fold.after_commit
+
+    def folding(*arguments: Any) -> None:
+        assert answered.wait(30)
+        after_commit(*arguments)
+
+    def along() -> object:
+        done = graph.mutate(FOUND, params={"name": "rome"})
+        answered.set()
+        return done
+
+    monkeypatch.setattr(fold, "after_commit", folding)
+    first, second = written_together(graph, lambda: graph.mutate(ADD, params={"name": "b", "age": 2}), along)
+    assert first.commit.manifest_version == second.commit.manifest_version
+    assert violations(access(graph).store) == []
+
+
+def test_each_is_built_on_the_open_table_that_the_one_before_it_left(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def add(name: str) -> Callable[[], object]:
+        return lambda: graph.mutate(ADD, params={"name": name, "age": 2})
+
+    searched, base = list[Address](), fence.base
+
+    def searching(store: Store, state: ManifestState, address: Address, *pin: int, **options: Any) -> TableHandle:
+        searched.append(address)
+        return base(store, state, address, *pin, **options)
+
+    monkeypatch.setattr(fence, "base", searching)
+    done = written_together(graph, add("b"), add("c"), add("d"))
+    assert len({each.commit.manifest_version for each in done}) == 1
+    assert searched == []
+    assert sorted(people(graph)) == ["a", "b", "c", "d"]
+
+
+def test_a_version_that_another_process_has_left_is_built_on(graph: og.Graph) -> None:
+    graph.mutate(ADD, params={"name": "b", "age": 2})  # its version is remembered as the newest one
+    with subprocess.Popen([sys.executable, "-c", _OPTIMIZE, graph.uri]) as other:
+        assert other.wait(60) == 0
+    graph.mutate(ADD, params={"name": "c", "age": 3})
+    assert sorted(people(graph)) == ["a", "b", "c"]
     assert violations(access(graph).store) == []
 
 

@@ -82,7 +82,7 @@ MUTATIONS = (
     _mutation(
         "publish: of commits that are published together each shows what the last one leaves",
         "publish",
-        "        within = Within(later, {key: after.published[key] for key in sorted(changed)}) if later else None\n",
+        "        within = Within(later, {key: step.state.published[key] for key in sorted(changed)}) if later else None\n",
         "        within = Within(later, {}) if later else None\n",
         "together::test_the_past_differences_blame_and_feed_tell_them_apart",
     ),
@@ -166,7 +166,7 @@ MUTATIONS = (
     _mutation(
         "lease: the claim of a thread that has ended is waited for",
         "lease",
-        "        return operation_id in host.current().active\n",
+        "        return is_active(operation_id)\n",
         "        return True\n",
         "writes::test_a_writer_that_was_aborted_before_publishing_tries_again_and_lands_once",
     ),

@@ -65,7 +65,7 @@ _BROKEN = {
     "recovery: one complete table is enough to roll forward": (3, "was reclaimed"),
     "recovery: a sweep decides for live writers": (3, "its writer is alive"),
     "retention: the version that a snapshot shows may go": (0, "although tag"),
-    "fence: a published operation is reported as aborted": (1, "reported as failed"),
+    "fence: a published operation is reported as aborted": (15, "reported as failed"),
     "classify: another transaction in the planned slot is ours": (39, "should be"),
     "publish: an aborted operation is published after all": (7, "decided twice"),
     "publish: of commits that are published together each shows what the last one leaves": (1, "should be"),

@@ -73,6 +73,8 @@ def _repeated(change: TableChange, group: Sequence[str], limit: int | None) -> l
 def _repeated_in(
     change: TableChange, rows: pa.Table, group: Sequence[str], limit: int | None, *, single: bool
 ) -> list[Violation]:
+    if rows.num_rows < 2:
+        return []
     later, earlier = repeats(tuple_codes([rows[name] for name in group]))
     if not len(later):
         return []

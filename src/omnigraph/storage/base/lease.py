@@ -48,8 +48,13 @@ def expired(lease: Lease, *, skew_ms: int) -> bool:
 def held(lease: Lease, operation_id: str, *, skew_ms: int) -> bool:
     """Whether somebody may be at work under this claim; a claim of this process counts only while it is active."""
     if is_own(lease):
-        return operation_id in host.current().active
+        return is_active(operation_id)
     return not expired(lease, skew_ms=skew_ms)
+
+
+def is_active(operation_id: str) -> bool:
+    """Whether this process works on an operation right now."""
+    return operation_id in host.current().active
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast, get_args
 
@@ -197,8 +197,8 @@ def encode(sidecar: Sidecar) -> str:
             "branch": sidecar.branch,
             "actor_id": sidecar.actor_id,
             "writer_kind": sidecar.writer_kind,
-            "lease": asdict(sidecar.lease),
-            "authority": asdict(sidecar.authority),
+            "lease": sidecar.lease,
+            "authority": sidecar.authority,
             "rollback_commit_id": sidecar.rollback_commit_id,
             "lineage": {
                 "graph_commit_id": sidecar.commit_id,
@@ -208,10 +208,11 @@ def encode(sidecar: Sidecar) -> str:
                 "created_at": sidecar.created_at,
                 **sidecar.note.stored(),
             },
-            "tallies": tally.encode(sidecar.tallies),
+            "tallies": dict(sidecar.tallies),
             "tables": [_encode_table(table) for table in sidecar.tables],
             "manifest_delta": _encode_delta(sidecar.delta),
-        }
+        },
+        default=_members,
     )
 
 
@@ -238,7 +239,12 @@ def decode(operation_id: str, text: str) -> Sidecar:
 
 
 def _encode_table(table: TablePlan) -> dict[str, Any]:
-    return asdict(table) | {"post_commit_pin": table.post_commit_pin}
+    return _members(table) | {"post_commit_pin": table.post_commit_pin}
+
+
+def _members(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON has it; `asdict` copies every value, which took a third of the time that arming takes."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def _encode_delta(delta: ManifestDelta) -> dict[str, Any]:
@@ -249,7 +255,7 @@ def _encode_delta(delta: ManifestDelta) -> dict[str, Any]:
                 "table_version": pointer.version,
                 "table_branch": pointer.ref,
                 "row_count": pointer.row_count,
-                "metadata": asdict(pointer.evidence),
+                "metadata": pointer.evidence,
             }
             for pointer in delta.pointers
         ],
@@ -257,13 +263,13 @@ def _encode_delta(delta: ManifestDelta) -> dict[str, Any]:
             {
                 "table_key": registration.table_key,
                 "location": registration.location,
-                "metadata": asdict(registration.identity) | {"renamed_from": registration.renamed_from},
+                "metadata": _members(registration.identity) | {"renamed_from": registration.renamed_from},
             }
             for registration in delta.registrations
         ],
         "renames": [{"from": rename.source, "to": rename.target} for rename in delta.renames],
         "tombstones": [{"table_key": t.table_key, "tombstone_version": t.version} for t in delta.tombstones],
-        "target_schema": None if delta.target_schema is None else asdict(delta.target_schema),
+        "target_schema": delta.target_schema,
     }
 
 

@@ -6,7 +6,7 @@ Which rows of an upsert are new is not looked up: a table that grew by so many r
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.storage.intent.writeset import (
@@ -89,11 +89,6 @@ def counts_of(tallies: Mapping[str, Tally], versions: Iterable[VersionRow]) -> d
 def type_name(table_key: str) -> str:
     """The name of the type in the key of its table."""
     return table_key.partition(":")[2]
-
-
-def encode(tallies: Mapping[str, Tally]) -> dict[str, dict[str, int]]:
-    """The tallies as a sidecar has them."""
-    return {key: asdict(each) for key, each in tallies.items()}
 
 
 def decode(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Tally]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.storage.base.layout import Address
+from omnigraph.storage.lance.fragments import path_of
 
 CHECKSUMS = "omnigraph.checksums"
 DATA_DIR = "data"
@@ -60,7 +61,7 @@ def written_files(address: Address, fragment: Any) -> Iterator[str]:
     """The files that a fragment has in the directory of a lineage, relative to it."""
     for file in fragment.files:
         if file.base_id is None:
-            yield from _with_blobs(address, f"{DATA_DIR}/{file.path}")
+            yield from _with_blobs(address, f"{DATA_DIR}/{path_of(file)}")
     deletions = deletion_name(fragment)
     if deletions is not None:
         yield deletions
@@ -84,7 +85,7 @@ def described(fragments: Iterable[Any], known: Mapping[str, Checksum]) -> list[s
     """Fragments as JSON, each with the checksums of its files."""
     texts = []
     for fragment in fragments:
-        stems = {f"{DATA_DIR}/{os.path.splitext(file.path)[0]}" for file in fragment.files}
+        stems = {f"{DATA_DIR}/{os.path.splitext(path_of(file))[0]}" for file in fragment.files}
         own = {name: found for name, found in known.items() if any(name.startswith(stem) for stem in stems)}
         texts.append(json.dumps({**fragment.to_json(), _MEMBER: _document(own)}))
     return texts

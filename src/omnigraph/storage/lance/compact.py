@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from omnigraph.errors import ReadSetChanged
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.checksums import Checksums, checksums_of
+from omnigraph.storage.lance.fragments import path_of
 from omnigraph.storage.lance.tables import IndexSpec, Landed, TableHandle
 from omnigraph.storage.lance.transaction_log import EFFECT, MAINTAIN
 
@@ -55,6 +56,7 @@ def mark(handle: TableHandle, specs: Sequence[IndexSpec] = (), *, since: TableHa
 
 
 def _rewritten(before: TableHandle, after: TableHandle) -> Checksums:
-    known = {file.path for fragment in before.dataset.get_fragments() for file in fragment.metadata.files}
+    known = {path_of(file) for fragment in before.dataset.get_fragments() for file in fragment.metadata.files}
     made = (fragment.metadata for fragment in after.dataset.get_fragments())
-    return checksums_of(after.address, [each for each in made if not all(file.path in known for file in each.files)])
+    fresh = [each for each in made if not all(path_of(file) in known for file in each.files)]
+    return checksums_of(after.address, fresh)

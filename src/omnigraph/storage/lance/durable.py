@@ -47,8 +47,9 @@ def sync_successor(address: Address, before: Any, after: Any, indexes: Iterable[
     """Wait for everything that one version of a lineage has and an earlier one has not."""
     if not address.root.syncs:
         return
-    known = {name for fragment in before.get_fragments() for name in written_files(address, fragment.metadata)}
-    names = {name for fragment in after.get_fragments() for name in written_files(address, fragment.metadata)} - known
+    known = {fragment.fragment_id: fragment.metadata for fragment in before.get_fragments()}
+    changed = [found for each in after.get_fragments() if _files(found := each.metadata) != _files(known.get(found.id))]
+    names = {name for fragment in changed for name in written_files(address, fragment)}
     _sync(address, names | _index_files(address, indexes))
     # Afterwards, so that a version which is on the disk has its data there; without it the version is not a file yet.
     _sync(address, {version_name(version) for version in range(before.version + 1, after.version + 1)})
@@ -74,6 +75,11 @@ def sync_ref(trunk: Address, name: str) -> None:
 def index_names(address: Address) -> frozenset[str]:
     """The indexes that have files in a lineage now, for `sync_successor`; none where nothing is synced."""
     return frozenset(_listed(f"{address.uri}/{_INDICES}")) if address.root.syncs else frozenset()
+
+
+def _files(fragment: Any) -> tuple[Any, ...] | None:
+    """What is another file, or a further one, where a later version shows a fragment of the same number."""
+    return None if fragment is None else (fragment.files, fragment.deletion_file)
 
 
 def _sync(address: Address, names: set[str]) -> None:

@@ -92,6 +92,8 @@ def parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
 
 def segments_named(dataset: LanceDataset, names: set[str]) -> list[Index]:
     """The segments of these indexes, as a transaction names what it removes."""
+    if not names:
+        return []
     return [
         Index(
             uuid=segment.uuid,

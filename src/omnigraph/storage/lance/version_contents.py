@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from omnigraph.errors import StorageError
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.lance.checksums import DATA_DIR
+from omnigraph.storage.lance.fragments import path_of
 from omnigraph.storage.lance.handle import TableHandle
 
 
@@ -33,7 +34,7 @@ def version_contents(table: TableHandle) -> Iterator[TableFile]:
         for fragment in (each.metadata for each in table.dataset.get_fragments()):
             for file in fragment.files:
                 home = own if file.base_id is None else bases[file.base_id]
-                yield TableFile(home, f"{DATA_DIR}/{file.path}", file.file_size_bytes)
+                yield TableFile(home, f"{DATA_DIR}/{path_of(file)}", file.file_size_bytes)
             deleted = fragment.deletion_file
             if deleted is not None:
                 home = own if deleted.base_id is None else bases[deleted.base_id]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.storage.lance.fragments import path_of
 from omnigraph.storage.lance.handle import ID_CHUNK, TableHandle
 from omnigraph.storage.lance.refs import Ref
 from omnigraph.storage.lance.rows.deletions import deleted_offsets
@@ -153,4 +154,4 @@ def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:
 
 def _files(fragment: Any) -> tuple[str, ...]:
     """Names of data files are random, so equal names mean equal content on every ref."""
-    return tuple(sorted(file.path for file in fragment.metadata.files))
+    return tuple(sorted(path_of(file) for file in fragment.metadata.files))

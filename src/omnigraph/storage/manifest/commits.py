@@ -26,6 +26,7 @@ LINEAGE_SCHEMA = pa.schema(
         pa.field("metadata", pa.utf8()),
     ]
 )
+_MOST_DEFERRED = 32
 _MAX_CHUNKS = 64
 _FIRST_PIECE, _LARGEST_PIECE = 8, 1_024
 _SINGLE_LOOKS = 2  # after so many commits were looked up one by one, all are read
@@ -99,13 +100,14 @@ class GraphCommit(Displayed):
 class Lineage:
     """Every commit of a manifest branch; immutable, cheap to extend, read and decoded only when it is looked at."""
 
-    __slots__ = ("_find_one", "_found", "_load", "_size", "_table")
+    __slots__ = ("_depth", "_find_one", "_found", "_load", "_size", "_table")
 
     def __init__(self, table: pa.Table) -> None:
         self._table: pa.Table | None = table
         self._load: Callable[[], pa.Table] | None = None
         self._find_one: Callable[[str], pa.Table] | None = None
         self._found = 0
+        self._depth = 0  # how many lineages are made when this one is looked at, each from the one before
         self._size = int(table.num_rows)
 
     @classmethod
@@ -219,11 +221,22 @@ class Lineage:
             yield commit
             current = commit.parent_commit_id
 
-    def extended(self, rows: pa.Table) -> Lineage:
-        """This lineage with more commits at the end; shares all existing memory."""
-        table = pa.concat_tables([self.table, rows])
-        # One chunk per commit would make every later kernel call slower; merging now and then keeps it flat.
-        return Lineage(table.combine_chunks() if table.column(0).num_chunks > _MAX_CHUNKS else table)
+    def extended(self, count: int, rows: Callable[[], pa.Table]) -> Lineage:
+        """This lineage with more commits at the end, made when they are looked at; shares all existing memory.
+
+        Of commits that are published together only the last one's state is looked at.
+        """
+
+        def joined() -> pa.Table:
+            table = pa.concat_tables([self.table, rows()])
+            # One chunk per commit would make every later kernel call slower; merging now and then keeps it flat.
+            return table.combine_chunks() if table.column(0).num_chunks > _MAX_CHUNKS else table
+
+        longer = Lineage.deferred(self._size + count, joined)
+        longer._depth = 1 if self._table is not None else self._depth + 1
+        if longer._depth >= _MOST_DEFERRED:
+            _ = longer.table
+        return longer
 
     def _find(self, commit_id: str) -> int:
         return int(pc.index(self.table["commit_id"], pa.scalar(commit_id, pa.utf8())).as_py())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -159,7 +159,7 @@ def fold(state: ManifestState, rows: Iterable[ManifestRow], version: int) -> Man
                 if row.branch == state.branch:
                     changed["branch_row"] = row
     if commits:
-        changed["lineage"] = state.lineage.extended(_lineage_table(_scanned(commits, version)))
+        changed["lineage"] = state.lineage.extended(len(commits), partial(_commit_rows, commits, version))
     for name, decided in (("aborts", aborts), ("replays", replays)):
         if decided:
             known = getattr(state, name)
@@ -327,9 +327,10 @@ def _lineage_table(commits: pa.Table) -> pa.Table:
     return commits.select(list(COMMIT_COLUMNS)).rename_columns(LINEAGE_SCHEMA.names).cast(LINEAGE_SCHEMA)
 
 
-def _scanned(commits: list[CommitRow], version: int) -> pa.Table:
+def _commit_rows(commits: list[CommitRow], version: int) -> pa.Table:
+    """Commits that were just published, as a scan of their version finds them."""
     rows = encode_rows(commits)
-    return rows.append_column(CREATED_AT, pa.array([version] * rows.num_rows, pa.uint64()))
+    return _lineage_table(rows.append_column(CREATED_AT, pa.array([version] * rows.num_rows, pa.uint64())))
 
 
 def _publish(published: dict[str, VersionRow], row: VersionRow) -> None:

@@ -23,7 +23,7 @@ from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.manifest.scan import naming_damage, scan_manifest
 from omnigraph.storage.manifest.stamp import check_stamp
-from omnigraph.storage.manifest.tips import forget_tip, known_tip, open_tip
+from omnigraph.storage.manifest.tips import forget_tip, known_tip, note_tip, open_tip
 from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
@@ -319,4 +319,8 @@ def _key(handle: TableHandle, branch: str | None, identifier: Identifier) -> _St
 
 
 def _remember(handle: TableHandle, state: ManifestState) -> None:
-    handle.address.root.memory.cache(_STATES).put(_key(handle, state.branch, state.identifier), state)
+    """What a version says that this process has made; eight writers at once would all open it to be told the same."""
+    memory = handle.address.root.memory
+    memory.cache(_STATES).put(_key(handle, state.branch, state.identifier), state)
+    memory.cache(_LOADED).put((handle.address.uri, state.branch), Loaded(handle, state))
+    note_tip(handle)

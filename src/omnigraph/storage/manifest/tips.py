@@ -87,6 +87,15 @@ def known_tip(address: Address) -> TableHandle | None:
     return known.handle
 
 
+def note_tip(handle: TableHandle) -> None:
+    """Spare the next one who asks from opening a version of a manifest that this process has just made."""
+    address = handle.address
+    found = newest_local_file(address) if address.root.is_local else None
+    if found is not None and found.version == handle.version:
+        moment = _Moment(host.monotonic(), host.time_ns() / 1e9)
+        address.root.memory.cache(_TIPS).put(address.uri, _Tip(found, handle, moment))
+
+
 def _watched(address: Address, version: int) -> Watch | None:
     return watch(f"{address.uri}/_versions", f"{address.uri}/{version_name(version)}")
 

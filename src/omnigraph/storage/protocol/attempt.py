@@ -7,7 +7,7 @@ not answer) released for others to resolve.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from omnigraph.errors import BranchNotFound, OmnigraphError, OperationAborted, R
 from omnigraph.ids import new_ulid, now_micros
 from omnigraph.storage.base import lease
 from omnigraph.storage.base.failpoints import hit
+from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.lease import Heartbeat
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.branches.forks import create_fork
@@ -30,7 +31,7 @@ from omnigraph.storage.lance.tables import Landed, Refused, Staged, TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.protocol import fence, recovery, tickets
-from omnigraph.storage.protocol.drafts import Drafts
+from omnigraph.storage.protocol.drafts import Drafts, note_newest
 from omnigraph.storage.protocol.fence import Abort
 from omnigraph.storage.protocol.plan import PlannedTable, Planner, owned
 from omnigraph.storage.protocol.table_steps import plant, stage_step
@@ -54,7 +55,8 @@ class Attempt:
     """A single try to publish one write set on one captured state; used once.
 
     `ticket` is the writer's place in the queue of processes, if it has one. `behind` is the commit that will be
-    published before this one by the same version of the manifest: the state it leaves is the one captured here.
+    published before this one by the same version of the manifest: the state it leaves is the one captured here, and
+    `left` are tables as they are then.
     """
 
     def __init__(
@@ -67,11 +69,13 @@ class Attempt:
         drafts: Drafts | None = None,
         ticket: str | None = None,
         behind: Publication | None = None,
+        left: Mapping[Address, TableHandle] | None = None,
     ) -> None:
         self.store = store
         self.drafts = drafts or {}
         self.ticket = ticket
         self.behind = behind
+        self.left = left or {}
         self.stepped_back = False  # an earlier writer of another process was let ahead; nothing has happened
         self.txn = txn
         self.write = write
@@ -98,7 +102,7 @@ class Attempt:
         """
         after.enter_context(lease.active(self.operation_id))
         after.callback(self._stop_heartbeat)
-        planner = Planner(self.store, self.txn, self.operation_id, self._recover, self.drafts)
+        planner = Planner(self.store, self.txn, self.operation_id, self._recover, self.drafts, self.left)
         planned = planner.plan(self.write)
         if not planned and self.write.delta.is_empty and not self.write.lineage_only:
             return None
@@ -201,6 +205,8 @@ class Attempt:
         pairs = list(zip(planned, first, strict=True))
         done = self.store.side_by_side(lambda pair: self._commit_table(*pair), pairs)
         self.handles += [handle for handle, _ in done]
+        for handle in self.handles:
+            note_newest(handle, handle.version)
         hit("mutation.post_effects_pre_publish")
         return tuple(row for _, row in done)
 

@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from omnigraph.memory.cache import CacheKind
+from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.staged import Draft
 from omnigraph.storage.lance.tables import TableHandle
+from omnigraph.storage.lance.version_files import FileIdentity, newest_local_file
 from omnigraph.storage.manifest.snapshot import TableEntry
 from omnigraph.storage.protocol import fence, table_steps
 
@@ -52,11 +55,39 @@ def is_own(branch: str | None, entry: TableEntry) -> bool:
     return branch is None or entry.owner == branch
 
 
+def note_newest(handle: TableHandle, pin: int) -> None:
+    """Spare the next writers of a table from opening its newest version, which this process has just made.
+
+    `pin` is the published version that has the same content.
+    """
+    found = newest_local_file(handle.address) if handle.address.root.is_local else None
+    if found is not None and found.version == handle.version:
+        handle.address.root.memory.cache(_NEWEST).put(handle.address.uri, _Newest(found, handle, pin))
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    file: FileIdentity
+    handle: TableHandle
+    pin: int
+
+
+_NEWEST: CacheKind[_Newest] = CacheKind("newest tables", lambda known: 64 << 10, entries=64)
+
+
 def _draw(store: Store, table: TableWrite, entry: TableEntry) -> Drawn | None:
-    address = entry.address(store.root)
-    base = tables.open_table(address, at_least=entry.version)
-    newest = base.version >= entry.version and fence.content_equal(base, entry.version)
-    if not newest:
-        base = tables.open_table(address, entry.version)  # what is above it is dealt with in the turn
+    base, newest = _base_of(entry.address(store.root), entry.version)
     draft = table_steps.draft_step(base, table.table_key, table.steps[0])
     return None if draft is None else Drawn(draft, base, entry.version, newest)
+
+
+def _base_of(address: Address, pin: int) -> tuple[TableHandle, bool]:
+    """A version with the content of the published one, and whether it is the newest; storage is asked which one is."""
+    known = address.root.memory.cache(_NEWEST).get(address.uri)
+    if known is not None and known.pin == pin and newest_local_file(address) == known.file:
+        return known.handle, True
+    base = tables.open_table(address, at_least=pin)
+    if base.version >= pin and fence.content_equal(base, pin):
+        note_newest(base, pin)
+        return base, True
+    return tables.open_table(address, pin), False  # what is above it is dealt with in the turn

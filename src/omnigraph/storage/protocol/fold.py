@@ -18,6 +18,8 @@ from omnigraph.storage.lance.reclaim import drop_transactions
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.branch_refs import address_of
+from omnigraph.storage.protocol import fence
+from omnigraph.storage.protocol.drafts import note_newest
 from omnigraph.storage.protocol.reserve import keep_reserve
 from omnigraph.storage.protocol.trim import trim_manifest
 
@@ -57,4 +59,6 @@ def _drop_transactions(address: Address) -> None:
 def _compact_table(handle: TableHandle) -> None:
     compacted = tables.compact(handle, tiered=True)
     if compacted.version != handle.version:
-        mark(compacted, since=handle)
+        marked = mark(compacted, since=handle)
+        if fence.content_equal(marked, handle.version):  # asked once, and not by each of those who prepare meanwhile
+            note_newest(marked, handle.version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.errors import NotFound, ReadSetChanged
@@ -35,13 +36,17 @@ class PlannedTable:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans the tables of one operation on one captured state."""
+    """Plans the tables of one operation on one captured state.
+
+    `left` are versions that the operations before it have left, which are to be published together with it.
+    """
 
     store: Store
     txn: Txn
     operation_id: str
     recover: Recover
     drafts: Drafts = field(default_factory=dict)
+    left: Mapping[Address, TableHandle] = field(default_factory=dict)
 
     def plan(self, write: WriteSet) -> list[PlannedTable]:
         """Compute bases and stage what can be staged before arming; tables without effect are left out."""
@@ -56,20 +61,20 @@ class Planner:
         branch = self.txn.branch
         if branch is not None and not is_own(branch, entry):
             return self._forked(write, entry)
-        drawn = self.drafts.get(write.table_key)
-        base = None if drawn is None else self._drafted_on(drawn, entry.version)
-        if base is None:
-            base = self._base(entry.address(self.store.root), entry.version)
+        address, drawn = entry.address(self.store.root), self.drafts.get(write.table_key)
+        base = self._known(self.left.get(address), drawn, entry.version) or self._base(address, entry.version)
         return self._on_base(write, base, pin=entry.version, drawn=drawn)
 
-    def _drafted_on(self, drawn: Drawn, pin: int) -> TableHandle | None:
-        """The version that a table was drafted on, if it is still the newest one."""
-        if drawn.pin != pin or not drawn.newest:
+    def _known(self, left: TableHandle | None, drawn: Drawn | None, pin: int) -> TableHandle | None:
+        """An open version with the content of the pinned one, if it is still the newest one."""
+        if left is not None and left.version == pin:
+            known = left
+        elif drawn is not None and drawn.pin == pin and drawn.newest:
+            known = drawn.base
+        else:
             return None
         # On an object store the question costs as much as the commit that would be refused.
-        if self.store.root.is_local and drawn.base.latest_version() != drawn.base.version:
-            return None
-        return drawn.base
+        return known if not self.store.root.is_local or known.latest_version() == known.version else None
 
     def _forked(self, write: TableWrite, entry: TableEntry) -> PlannedTable | None:
         trunk = self.store.root.table(entry.location)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from omnigraph.errors import (
     BadRequest,
@@ -48,14 +48,25 @@ def publish(store: Store, publication: Publication, captured: Loaded | None = No
     return publish_together(store, (publication,), captured)[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The rows of one publication for a version of the manifest, and the state that they leave."""
+
+    rows: list[ManifestRow]
+    state: ManifestState
+
+
 def publish_together(
-    store: Store, publications: Sequence[Publication], captured: Loaded | None = None
+    store: Store,
+    publications: Sequence[Publication],
+    captured: Loaded | None = None,
+    steps: Sequence[Step] = (),
 ) -> tuple[Published, ...]:
     """Make commits of one branch visible by one version of its manifest, all of them exactly once, or raise.
 
     Each was made on the state that the one before it leaves, and its token says so. The first attempt may run on a
     state captured earlier: whatever has moved since conflicts on the head row, the branch row or a decision row, and
-    the next attempt then starts from a fresh scan.
+    the next attempt then starts from a fresh scan. `steps` are those from the captured state, if they are known.
     """
     loaded, branch = captured, publications[0].branch
     outcome: CommitOutcome | None = None
@@ -65,7 +76,8 @@ def publish_together(
         done = _already_decided(loaded, publications)
         if done is not None:
             return done
-        rows, expected = rows_together(store, loaded.state, publications)
+        rows, expected = rows_together(steps or steps_from(store, loaded.state, publications))
+        steps = ()  # another attempt runs on another state
         _sync_tables(store, loaded.state, publications)
         outcome = _attempt(loaded, rows)
         if isinstance(outcome, Landed):
@@ -137,29 +149,37 @@ def _published(state: ManifestState, publication: Publication, *, fragments: int
     return Published(commit, state, fragments)
 
 
-def rows_together(
-    store: Store, state: ManifestState, publications: Sequence[Publication]
-) -> tuple[list[ManifestRow], ManifestState | None]:
-    """The rows of publications that follow one another, for one version of the manifest; of one alone also the state.
+def steps_from(store: Store, state: ManifestState, publications: Iterable[Publication]) -> list[Step]:
+    """Publications that follow one another, each on the state that the one before it leaves in the same version."""
+    version, steps = state.version + 1, list[Step]()
+    for publication in publications:
+        steps.append(step_of(store, state, publication, version))
+        state = steps[-1].state
+    return steps
+
+
+def step_of(store: Store, state: ManifestState, publication: Publication, version: int) -> Step:
+    """A publication on this state; refuses one that the state no longer allows, or after which it were unreadable."""
+    rows = rows_of(store, state, publication, version)
+    return Step(rows, manifest.fold(state, rows, version))
+
+
+def rows_together(steps: Sequence[Step]) -> tuple[list[ManifestRow], ManifestState | None]:
+    """The rows of steps that follow one another, for one version of the manifest; of one alone also the state.
 
     Rows that every commit replaces (head, branch) are those of the last; every other commit notes what it shows of the
     tables that later ones change, because the version shows only what the last one leaves.
     """
-    version, each, states = state.version + 1, list[list[ManifestRow]](), list[ManifestState]()
-    for publication in publications:
-        each.append(rows_of(store, state, publication, version))
-        state = manifest.fold(state, each[-1], version)  # refuses a state that could not be read back
-        states.append(state)
-    if len(publications) == 1:
-        return each[0], state
+    if len(steps) == 1:
+        return steps[0].rows, steps[0].state
     changed: set[str] = set()
     found: dict[str, ManifestRow] = {}
-    for later, (rows, after) in enumerate(zip(reversed(each), reversed(states), strict=True)):
-        within = Within(later, {key: after.published[key] for key in sorted(changed)}) if later else None
-        for row in reversed(rows):
+    for later, step in enumerate(reversed(steps)):
+        within = Within(later, {key: step.state.published[key] for key in sorted(changed)}) if later else None
+        for row in reversed(step.rows):
             placed = replace(row, within=within) if isinstance(row, CommitRow) else row
             found.setdefault(placed.object_id, placed)
-        changed |= {row.table_key for row in rows if isinstance(row, VersionRow)}
+        changed |= {row.table_key for row in step.rows if isinstance(row, VersionRow)}
     return list(reversed(found.values())), None  # rows were completed after each state was worked out
 
 

@@ -147,6 +147,8 @@ def older(store: Store, mine: Sidecar, key: str | None = None, *, withdraws: boo
     for operation_id in names.operations:
         if operation_id >= place:
             break
+        if lease.is_active(operation_id):
+            continue
         other = sidecar.load(store.objects, operation_id)
         if other is None or sidecar.is_ours(other) or not interest.concerns(other) or _is_former(store, other):
             continue
@@ -188,6 +190,8 @@ def _ids(names: list[str], suffix: str) -> list[str]:
 
 
 def _operation_ahead(store: Store, interest: Interest, operation_id: str, *, gated: bool) -> Ahead | None:
+    if lease.is_active(operation_id):
+        return None  # turns and gates order those of this process; each of eight writers would read the intents of all
     other = sidecar.load(store.objects, operation_id)
     if other is None or not interest.concerns(other):
         return None

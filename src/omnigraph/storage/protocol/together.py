@@ -14,17 +14,18 @@ from dataclasses import dataclass, field, replace
 from omnigraph.errors import OmnigraphError, ReadSetChanged, RecoveryRequired
 from omnigraph.storage.base.failpoints import hit
 from omnigraph.storage.base.gates import TableRef
+from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.base.turns import Turn, Waiter
 from omnigraph.storage.intent.capture import Txn, token_of
 from omnigraph.storage.intent.publication import Publication, Published
 from omnigraph.storage.intent.writeset import WriteSet
-from omnigraph.storage.manifest import manifest
+from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.manifest.manifest import Loaded, ManifestState
 from omnigraph.storage.protocol import fold
 from omnigraph.storage.protocol.attempt import Attempt, Hooks
 from omnigraph.storage.protocol.drafts import Drafts
-from omnigraph.storage.protocol.publish import publish_together, rows_of
+from omnigraph.storage.protocol.publish import Step, publish_together, step_of
 from omnigraph.storage.protocol.rebase import interference
 
 _JOINING = ("Mutation", "Load")
@@ -78,6 +79,7 @@ def run(leader: Attempt, after: ExitStack, turn: Turn[Offer] | None = None) -> P
             raise
         return landed
     else:
+        company.answer()  # ahead of what nobody waits for: they prepare their next writes meanwhile
         company.fold(published)  # in turn: folding files under the next writer's feet would cost it its attempt
         return published
     finally:
@@ -104,6 +106,8 @@ class _Company:
         self._turn = turn
         self._taken: list[Waiter[Offer]] = []
         self._members: list[_Member] = []
+        self._steps: list[Step] = []  # the leader's and the members' that were carried out, once there are any
+        self._answered = 0
         self._held = ExitStack()
 
     def gather(self, publication: Publication) -> None:
@@ -113,12 +117,13 @@ class _Company:
         """
         turn, store = self._turn, self._leader.store
         held = {(table.table_key, self._leader.txn.branch) for table in self._leader.write.tables}
-        state: ManifestState | None = None
         while turn is not None and (taken := turn.take(store.settings.commits_together - 1 - len(self._taken))):
             self._taken += taken
             hit("together.taken")
-            state = state or self._after(self._leader.captured.state, publication)
+            if not self._steps:
+                self._follow(self._leader.captured.state, publication)
             for waiter in taken:
+                state = self._steps[-1].state
                 offer = waiter.work
                 if offer is None or interference(store, offer.write.footprint(), offer.txn.state, state) is not None:
                     continue  # it is computed again, in its own turn
@@ -128,7 +133,8 @@ class _Company:
                 held.update(more)
                 member = self._carry_out(waiter, offer, state, publication)
                 if member.publication is not None:
-                    publication, state = member.publication, self._after(state, member.publication)
+                    publication = member.publication
+                    self._follow(state, publication)
                 elif member.attempt.has_effects:
                     return  # what it has done to its tables is settled after the others were published
 
@@ -140,7 +146,7 @@ class _Company:
         if joined:
             hit("together.pre_publish")
         publications = [publication, *(member.publication for member in joined if member.publication is not None)]
-        first, *others = publish_together(self._leader.store, publications, self._leader.captured)
+        first, *others = publish_together(self._leader.store, publications, self._leader.captured, self._steps)
         for member, published in zip(joined, others, strict=True):
             member.published = published
         return first
@@ -156,26 +162,36 @@ class _Company:
         for member in self._members:
             member.published, member.error = None, member.error or error
 
-    def dismiss(self) -> None:
-        """Tell each member its outcome; one that was taken in vain goes back to the front of the queue."""
-        self._held.close()
+    def answer(self) -> None:
+        """Tell each member its outcome, once; one that was taken in vain goes back to the front of the queue."""
         if self._turn is None:
             return
         try:
-            for member in self._members:
-                self._serve(self._turn, member)
+            while self._answered < len(self._members):
+                self._answered += 1
+                self._serve(self._turn, self._members[self._answered - 1])
         finally:
             self._turn.give_back(self._taken)
 
-    def _after(self, state: ManifestState, publication: Publication) -> ManifestState:
-        """The state that a commit will leave, by the rows that publish it."""
+    def dismiss(self) -> None:
+        """Release the members' tables, and those of them who were not answered."""
+        self._held.close()
+        self.answer()
+
+    def _follow(self, state: ManifestState, publication: Publication) -> None:
+        """Work out the state that a commit will leave, by the rows that publish it."""
         version = self._leader.captured.state.version + 1
-        return manifest.fold(state, rows_of(self._leader.store, state, publication, version), version)
+        self._steps.append(step_of(self._leader.store, state, publication, version))
+
+    def _left(self) -> dict[Address, TableHandle]:
+        """The newest version of each table that these writes have committed."""
+        attempts = [self._leader, *(member.attempt for member in self._members)]
+        return {handle.address: handle for attempt in attempts for handle in attempt.handles}
 
     def _carry_out(self, waiter: Waiter[Offer], offer: Offer, state: ManifestState, behind: Publication) -> _Member:
         loaded = Loaded(self._leader.captured.handle, state)
         txn = replace(offer.txn, token=token_of(state), loaded=loaded)
-        attempt = Attempt(offer.store, txn, offer.write, Hooks(), drafts=offer.drafts, behind=behind)
+        attempt = Attempt(offer.store, txn, offer.write, Hooks(), drafts=offer.drafts, behind=behind, left=self._left())
         member = _Member(waiter, offer, attempt)
         self._members.append(member)
         offer.operation_id = attempt.operation_id

@@ -217,12 +217,13 @@ def test_the_first_parent_chain_ends_where_knowledge_ends() -> None:
 
 def test_extending_a_lineage_many_times_keeps_few_chunks() -> None:
     commits = lineage(("c0", 1, 1, None))
-    for number in range(1, 300):
-        commits = commits.extended(lineage((f"c{number}", number + 1, number, f"c{number - 1}")).table)
-    assert len(commits) == 300
+    for number in range(1, 2_000):  # more than Python calls may be nested
+        more = lineage((f"c{number}", number + 1, number, f"c{number - 1}")).table
+        commits = commits.extended(1, lambda more=more: more)
+    assert len(commits) == 2_000
     assert commits.table["commit_id"].num_chunks <= 65
-    assert ids(list(commits.newest_first(2))) == ["c299", "c298"]
-    assert len(list(commits.first_parents("c299"))) == 300
+    assert ids(list(commits.newest_first(2))) == ["c1999", "c1998"]
+    assert len(list(commits.first_parents("c1999"))) == 2_000
 
 
 # --- loading -----------------------------------------------------------------------------------------

@@ -51,6 +51,4 @@ def test_an_undisturbed_commit_makes_few_requests(
     write(replace(store, objects=counting), inserting(["x"], *keys))  # type: ignore[arg-type]
     assert counting.calls == {"list_dir": 2, "write_if_absent": 1, "stat": len(keys), "delete": 1}
     assert scans == {}
-    assert opened.pop("__manifest") == 1
-    assert set(opened.values()) == {1}
-    assert len(opened) == len(keys)
+    assert not opened  # this process has made the newest version of everything itself

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +15,7 @@ import pytest
 from omnigraph.errors import BranchBusy, RecoveryRequired
 from omnigraph.ids import new_ulid, now_micros, ulid_after
 from omnigraph.settings import Settings
-from omnigraph.storage.base.lease import Lease, fresh_lease, process_owner
+from omnigraph.storage.base.lease import Lease, active, fresh_lease, process_owner
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent import sidecar
 from omnigraph.storage.intent.capture import token_of
@@ -21,7 +23,7 @@ from omnigraph.storage.intent.sidecar import Sidecar
 from omnigraph.storage.intent.writeset import ManifestDelta
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.protocol import tickets
-from omnigraph.storage.protocol.tickets import Interest, Ticket, first_ahead, older, queued
+from omnigraph.storage.protocol.tickets import Interest, Ticket, first_ahead, heal, older, queued
 from omnigraph.testing.graphs.tiny import create_tiny
 
 ELSEWHERE = "elsewhere/1/x"
@@ -173,3 +175,32 @@ def test_an_expired_ticket_of_any_branch_goes_and_a_live_one_of_another_is_no_ob
     assert first_ahead(store, MAIN, None) is None
     assert store.objects.stat(gone) is None
     assert store.objects.stat(live) is not None
+
+
+def test_intents_of_this_process_that_are_worked_on_are_not_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = [armed(store, new_ulid(), owner=process_owner()) for _ in range(3)]
+    read: list[str] = []
+    load = sidecar.load
+    monkeypatch.setattr(sidecar, "load", lambda objects, name: (read.append(name), load(objects, name))[1])
+    with active(own[0].operation_id), active(own[1].operation_id), active(own[2].operation_id):
+        assert not heal(store, MAIN)
+        assert older(store, own[2]) is None
+    assert read == []
+    heal(store, MAIN)
+    assert set(read) == {intent.operation_id for intent in own}  # what is not worked on any more is resolved
+    assert sidecar.pending(store.objects) == []
+
+
+_FORKED = """
+import os
+from omnigraph.storage.base.lease import active, is_active
+with active("01PARENT"):
+    child = os.fork()
+    if not child:
+        os._exit(3 if is_active("01PARENT") else 0)
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_forked_process_does_not_take_the_work_of_its_parent_for_its_own() -> None:
+    assert subprocess.run([sys.executable, "-c", _FORKED], check=False).returncode == 0
