@@ -25,9 +25,11 @@ TINY = Tuning(split_bytes=700, bucket_rows=7)
 
 
 def test_a_load_at_once_tells_reading_from_committing(tmp_path: Path) -> None:
+    (tmp_path / "many.jsonl").write_bytes(MANY)
     with og.init(tmp_path / "g", SCHEMA) as graph:
-        done = graph.load(MANY, runner="inline")
+        done = graph.load(tmp_path / "many.jsonl", runner="inline")
     assert done.profile is not None
+    assert done.profile.bytes == len(MANY)
     assert [stage.name for stage in done.profile.stages] == ["read", "commit"]
     assert done.profile.rows == done.total_entities
     assert done.profile.rows_per_second > 0

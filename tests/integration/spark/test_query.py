@@ -14,6 +14,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.pipeline.gq import few
+from omnigraph.pipeline.gq.entities import Entities
+from omnigraph.pipeline.spark.shares import shared_frame
 from omnigraph.testing.graphs.expressions import CASES, aggregate_examples, examples, special_examples
 from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 from omnigraph.testing.naive.evaluator_values import close
@@ -274,6 +277,44 @@ def test_a_lowered_query_gives_what_the_engine_gives(ants: og.Graph, text: str) 
     assert spark.rows() == inline.rows()
     assert spark.to_arrow().schema == inline.to_arrow().schema
     assert inline.rows(), "a case that finds nothing shows nothing"
+
+
+MANY = (
+    "an edge between two bound ends",
+    "one hop regardless of direction between two types",
+    "not inside not",
+    "optional in a row, counted and negated",
+    "several edge types against their direction",
+    "for all",
+)
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_rows_that_are_too_many_to_be_collected_are_joined(
+    ants: og.Graph, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(few, "MOST", -1)
+    assert ants.query(LOWERINGS[name], runner="spark").rows() == ants.query(LOWERINGS[name]).rows()
+
+
+def test_a_read_that_begins_at_a_few_nodes_reads_no_table_of_edges(
+    ants: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Entities, "edges", lambda *_: pytest.fail("a table of edges was read"))
+    texts = (
+        q('$a: Ant { k: "a0" } $a walks $b $b walks $c', "$b.k, $c.n, $c.id as id"),
+        q('$a: Ant { k: "a0" } not { $a feeds $_ } $a walks|meets $b', "$b.id"),
+        q('$a: Ant { k: "a0" } optional { $a walks $b $b walks $a }', "$b.k"),
+    )
+    for text in texts:
+        assert ants.query(text, runner="spark").rows() == ants.query(text).rows()
+
+
+def test_spark_knows_about_how_large_a_table_is(tuned: Any) -> None:
+    """A table behind ten numbers would be taken for small, and collected on the driver for a join."""
+    frame = shared_frame(tuned, lambda at: iter(()), 10, 320_000_000, "a string, b string")
+    told = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    assert int(str(told)) >= 128 << 20
 
 
 def test_an_error_about_the_data_keeps_its_class_on_the_way_from_a_worker(ants: og.Graph) -> None:

@@ -139,7 +139,10 @@ def _run(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) 
     if _is_selective(request):
         return runners.load_in_tasks(graph, request)
     try:
-        return _inline(graph._core, request)
+        done = _inline(graph._core, request)
+        if request.mapping is None and not request.clock.bytes:  # not looked at before
+            request.clock.bytes = _input_bytes(request)
+        return done
     except (ValueViolation, KeyConflict) as error:
         _note_others(runners, graph, request, error)
         raise
@@ -163,22 +166,26 @@ def _chosen(runners: Runners, request: LoadRequest) -> Runner:
         return "spark"
     if not runners.is_installed():
         return "inline"
+    from omnigraph.engine.intake.mapping import described
+
+    if request.mapping is not None and described(request.mapping).needs_spark:
+        return "spark"
+    request.clock.bytes = _input_bytes(request)
+    return "inline" if request.clock.bytes <= INLINE_BYTES else "spark"
+
+
+def _input_bytes(request: LoadRequest) -> int:
+    """How large the files of a load are together; 0 for what is in memory."""
     from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES
-    from omnigraph.engine.intake.mapping import described, mapped_files
+    from omnigraph.engine.intake.mapping import mapped_files
     from omnigraph.engine.intake.sources import input_files, is_paths
 
     if request.mapping is not None:
-        if described(request.mapping).needs_spark:
-            return "spark"
-        return _for_size(sum(mapped.file.size for mapped in mapped_files(request.mapping)))
+        return sum(mapped.file.size for mapped in mapped_files(request.mapping))
     if not is_paths(request.data):
-        return "inline"
+        return 0
     suffixes = RECORD_SUFFIXES if request.type is None and request.edge is None else TABLE_SUFFIXES
-    return _for_size(sum(file.size for file in input_files(request.data, suffixes)))
-
-
-def _for_size(size: int) -> Runner:
-    return "inline" if size <= INLINE_BYTES else "spark"
+    return sum(file.size for file in input_files(request.data, suffixes))
 
 
 def _is_selective(request: LoadRequest) -> bool:

@@ -63,13 +63,18 @@ def reporting(work: Work) -> Work:
 
     @wraps(work)
     def guarded(batches: Batches) -> Batches:
-        try:
-            yield from work(batches)
-        except OmnigraphError as error:
-            packed = pickle.dumps((type(error), error.args, error.__dict__))
-            raise RuntimeError(f"omnigraph[{base64.b64encode(packed).decode()}] {error}") from error
+        return reported(work(batches))
 
     return guarded
+
+
+def reported(batches: Batches) -> Batches:
+    """What a worker makes, with errors that are carried to the driver."""
+    try:
+        yield from batches
+    except OmnigraphError as error:
+        packed = pickle.dumps((type(error), error.args, error.__dict__))
+        raise RuntimeError(f"omnigraph[{base64.b64encode(packed).decode()}] {error}") from error
 
 
 @contextmanager

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import expressions
-from omnigraph.compiler.types import union_members
+from omnigraph.compiler.types import PropType, union_members
 from omnigraph.engine.read.frames.unions import TYPE, of_member
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
-from omnigraph.pipeline.gq.scan import Scan, kind_of, not_on_spark, scan_frame
-from omnigraph.pipeline.gq.values import KEY, qualifier
+from omnigraph.pipeline.gq.scan import Among, Scan, kind_of, not_on_spark, scan_frame
+from omnigraph.pipeline.gq.values import KEY, Keys, qualifier
 
 Conditions = tuple[ir.Condition, ...]
 
@@ -34,17 +34,16 @@ class Entities:
         self.view = view
         self.needed = needed
 
-    def nodes(self, type_name: str, var: str, conditions: Conditions) -> Rows:
-        """The nodes of a type, or of a union, as bindings of one variable."""
+    def nodes(self, type_name: str, var: str, conditions: Conditions, among: Keys | None = None) -> Rows:
+        """The nodes of a type, or of a union, as bindings of one variable; with `among` only those of these keys."""
         members = union_members(type_name)
         if not members:
             raise not_on_spark("a variable of an interface that no type implements")
-        found = [
-            self._of_type(
-                self.view.catalog.nodes[name], var, ("id",), tuple(of_member(each, name) for each in conditions)
-            )
-            for name in members
-        ]
+        found = []
+        for name in members:
+            own = tuple(of_member(each, name) for each in conditions)
+            known = None if among is None else Among(("id",), among.of(name))
+            found.append(self._of_type(self.view.catalog.nodes[name], var, ("id",), own, known))
         if len(members) == 1:
             return found[0]
         return self.united([self._typed(rows, var, name) for rows, name in zip(found, members, strict=True)])
@@ -58,13 +57,17 @@ class Entities:
             found.append(rows if len(members) == 1 else self._typed(rows, var, name))
         return self.united(found)
 
-    def edges(self, edge: str, link: Link, conditions: Conditions) -> Rows:
+    def needs_id_only(self, type_name: str, var: str) -> bool:
+        """Whether nothing reads more of a variable of one type than its id, which the ends of edges tell."""
+        return len(union_members(type_name)) == 1 and self.needed.get(var, frozenset()) <= {"id"}
+
+    def edges(self, edge: str, link: Link, conditions: Conditions, among: Among | None = None) -> Rows:
         """The edges of one type, as bindings of the link's edge variable; without one only their ends are read."""
         info, var = self.view.catalog.edges[edge], link.edge_var
         if var is None:
-            return self._table(info, "", ["dst", "src"], ())
+            return self._table(info, "", ["dst", "src"], (), among)
         own = tuple(of_member(each, edge) for each in conditions)
-        found = self._of_type(info, var, ("id", "src", "dst"), own)
+        found = self._of_type(info, var, ("id", "src", "dst"), own, among)
         return found if link.edge in self.view.catalog.edges else self._typed(found, var, edge)
 
     def united(self, parts: Sequence[Rows]) -> Rows:
@@ -81,14 +84,21 @@ class Entities:
             return F.col(rows.key(var))
         return qualified(link.type_of(var), F.col(rows.id(var)))
 
-    def _of_type(self, info: TableType, var: str, always: Iterable[str], conditions: Conditions) -> Rows:
+    def _of_type(
+        self, info: TableType, var: str, always: Iterable[str], conditions: Conditions, among: Among | None = None
+    ) -> Rows:
         wanted = {*always, *self.needed.get(var, ())} & set(row_schema(info).names)
-        return self._table(info, var, sorted(wanted), conditions)
+        return self._table(info, var, sorted(wanted), conditions, among)
 
-    def _table(self, info: TableType, var: str, names: Iterable[str], conditions: Conditions) -> Rows:
+    def _table(
+        self, info: TableType, var: str, names: Iterable[str], conditions: Conditions, among: Among | None = None
+    ) -> Rows:
         columns = {name: self.low.names.fresh() for name in names}
         early = tuple(condition for condition in conditions if not _ranks(condition))
-        frame = scan_frame(self.low.spark, self.view, self.low.bindings, Scan(info, var, columns, early))
+        scan = Scan(info, var, columns, early, among)
+        frame = scan_frame(self.low.spark, self.view, self.low.bindings, scan)
+        if not any(_is_wide(kind_of(info, name)) for name in columns):
+            self.low.few.may_be(frame, partial(scan_frame, self.low.spark, self.view, self.low.bindings, scan))
         rows = Rows(
             frame,
             {(var, name): column for name, column in columns.items()},
@@ -115,6 +125,11 @@ def qualified(type_name: str, ids: Frame) -> Frame:
 def as_(column: str, name: str) -> Frame:
     """A column under another name."""
     return F.col(column).alias(name)
+
+
+def _is_wide(kind: PropType) -> bool:
+    """Whether few values may be many bytes."""
+    return kind.dim is not None or kind.scalar == "Blob"
 
 
 def _ranks(condition: ir.Condition) -> bool:

@@ -18,6 +18,7 @@ from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
+from omnigraph.pipeline.gq.few import FewRows
 from omnigraph.pipeline.gq.values import KEY, Layout, Searches, Step, Values, keeping
 
 Frame: TypeAlias = Any
@@ -110,6 +111,7 @@ class Lowering:
         self.bindings = bindings
         self.names = Names()
         self.searches = Searches()
+        self.few = FewRows(spark)
         self._held: list[Frame] = []
 
     def hold(self, frame: Frame) -> Frame:

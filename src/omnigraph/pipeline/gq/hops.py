@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
@@ -11,6 +13,8 @@ from omnigraph.compiler.ir.link import Link, Way
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.pipeline.gq.entities import Conditions, Entities, qualified
 from omnigraph.pipeline.gq.frame import Frame, Rows
+from omnigraph.pipeline.gq.scan import Among
+from omnigraph.pipeline.gq.values import KEY, qualifier
 from omnigraph.pipeline.gq.walks import Walks
 
 
@@ -24,14 +28,20 @@ class Hops:
 
     def hops(self, rows: Rows, link: Link, source: str, edge_predicates: Conditions = ()) -> Rows:
         """(near, far) pairs of a link seen from one end: each pair once, or one row per edge when edges are bound."""
-        if not link.is_single or link.along is not None:
+        keys = self.keys(rows, source, link)
+        starts = None if keys is None else keys.unique()
+        if self._is_searched(link, starts):
             near, far = self.low.names.fresh(), self.low.names.fresh()
-            starts = self.low.hold(rows.frame.select(self.end(rows, source, link).alias("start")))
+            if starts is None:
+                column = rows.frame.select(self.end(rows, source, link).alias("start"))
+                starts = column.dropna().distinct().toArrow().column(0).combine_chunks()
             frame = self.walks.pairs(starts, link, source, (near, far))
             return Rows(frame, _ends(near, far), {near: ir.STRING, far: ir.STRING})
-        found = self._edges(link, source, edge_predicates)
+        found = self._edges(link, source, edge_predicates, starts)
         if link.edge_var is not None:
-            return found
+            if starts is not None:
+                self.low.few.may_be(found.frame)
+            return found.with_frame(self.low.few.collected(found.frame))
         near, far = found.columns["", "near"], found.columns["", "far"]
         return Rows(found.frame.select(near, far).distinct(), _ends(near, far), {near: ir.STRING, far: ir.STRING})
 
@@ -39,11 +49,29 @@ class Hops:
         """What the pairs of a link know the node of a variable by."""
         return self.entities.identity(rows, var, link) if link.ways else F.col(rows.id(var))
 
+    def keys(self, rows: Rows, var: str, link: Link) -> pa.Array | None:
+        """What the pairs of a link know the node of each row by, where the rows are few enough to be known."""
+        table = self.low.few.known(rows.frame)
+        if table is None:
+            return None
+        keys = table[rows.key(var) if link.ways else rows.id(var)].combine_chunks().drop_null()
+        if not link.ways or (var, KEY) in rows.columns:
+            return keys
+        return pc.binary_join_element_wise(pa.scalar(qualifier(link.type_of(var))), keys, "")
+
+    def _is_searched(self, link: Link, starts: pa.Array | None) -> bool:
+        if not link.is_single or link.along is not None:
+            return True
+        return link.edge_var is None and starts is not None and self.walks.has_lists(link, len(starts))
+
     # --- edges -----------------------------------------------------------------------------------
 
-    def _edges(self, link: Link, source: str, conditions: Conditions) -> Rows:
+    def _edges(self, link: Link, source: str, conditions: Conditions, starts: pa.Array | None) -> Rows:
+        """The edges of a link, without those that have none of the starts at the near end where these are known."""
         if not link.ways:
-            edges = self.entities.edges(link.edge, link, conditions)
+            ends = ("src", "dst") if link.undirected else ("src",) if source == link.tail else ("dst",)
+            known = None if starts is None else Among(ends, starts)
+            edges = self.entities.edges(link.edge, link, conditions, known)
             return self._oriented(edges, link, turned=source != link.tail)
         near, far = self.low.names.fresh(), self.low.names.fresh()
         parts = []

@@ -9,6 +9,7 @@ from functools import reduce
 from pyspark.sql import functions as F
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import (
     FOUND,
     Aggregate,
@@ -33,6 +34,7 @@ from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops
 from omnigraph.pipeline.gq.stages import unwound
+from omnigraph.pipeline.gq.values import Keys
 from omnigraph.pipeline.gq.walks import Walks
 
 
@@ -52,7 +54,12 @@ class Matcher:
             if rows.frame is None and isinstance(op, Filter):
                 waiting += (op.condition,)
                 continue
-            rows = self.low.keep(self._step(rows, op), waiting)
+            if rows.frame is not None and not isinstance(op, NodeScan | Filter | Unwind | ShortestPath):
+                rows = rows.with_frame(self.low.few.collected(rows.frame))
+            found = self._step(rows, op)
+            if isinstance(op, ExpandTest | Filter | AntiJoin) and self.low.few.known(rows.frame) is not None:
+                self.low.few.may_be(found.frame)  # fewer than before
+            rows = self.low.keep(found, waiting)
             waiting = ()
         return rows
 
@@ -100,9 +107,22 @@ class Matcher:
         pairs = self.hops.hops(rows, link, op.source, op.edge_predicates)
         near, far = F.col(pairs.columns["", "near"]), F.col(pairs.columns["", "far"])
         wider = _joined(rows, pairs, [(self.hops.end(rows, op.source, link), near)], "inner")
-        nodes = self.entities.nodes(op.target_type, op.target, op.predicates)
-        found = _joined(wider, nodes, [(far, self.hops.end(nodes, op.target, link))], "inner")
-        return _without(found, [("", "near"), ("", "far")])
+        if not op.predicates and not link.ways and self.entities.needs_id_only(op.target_type, op.target):
+            columns = {**wider.columns, (op.target, "id"): wider.columns["", "far"]}
+            del columns["", "far"]
+            found = _without(replace(wider, columns=columns), [("", "near")])
+        else:
+            nodes = self.entities.nodes(op.target_type, op.target, op.predicates, self._ends_of(pairs, link))
+            found = _joined(wider, nodes, [(far, self.hops.end(nodes, op.target, link))], "inner")
+            found = _without(found, [("", "near"), ("", "far")])
+        known = self.low.few.column(pairs.frame, pairs.columns["", "near"])
+        self.low.few.expect(found.frame, self.hops.keys(rows, op.source, link), known)
+        return found
+
+    def _ends_of(self, pairs: Rows, link: Link) -> Keys | None:
+        """The far ends of a link's pairs, where these are few and known."""
+        ends = self.low.few.column(pairs.frame, pairs.columns["", "far"])
+        return None if ends is None else Keys(ends.unique(), bool(link.ways))
 
     def _expand_test(self, rows: Rows, op: ExpandTest) -> Rows:
         link = op.link
@@ -210,6 +230,8 @@ class Matcher:
         """Each assignment of some variables once."""
         kept = {key: column for key, column in rows.columns.items() if key[0] in variables}
         frame = rows.frame.select(*kept.values()).dropDuplicates([rows.key(var) for var in variables])
+        if self.low.few.known(rows.frame) is not None:
+            self.low.few.may_be(frame)
         return Rows(frame, kept, {name: rows.kinds[name] for name in kept.values()})
 
 

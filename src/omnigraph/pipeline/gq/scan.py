@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from omnigraph.compiler.ir import expr as ir
@@ -17,25 +19,41 @@ from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.values.pushdown import push
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
+from omnigraph.pipeline.gq.carry import Batches, carrier, reported, to_spark
 from omnigraph.pipeline.gq.values import Layout, Step, Values, keeping
 from omnigraph.pipeline.spark.datasource import TablePlan, table_plan
+from omnigraph.pipeline.spark.shares import shared_frame
 from omnigraph.storage.lance.tables import open_table
 
 TEXT = PropType("String")
+_CELL = 16  # bytes, about
+
+
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Values, and the stored columns that they are looked for in."""
+
+    columns: tuple[str, ...]
+    values: pa.Array
+
+    def keep(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that have one of the values."""
+        found = [pc.is_in(rows.column(name), value_set=self.values) for name in self.columns]
+        return rows.filter(reduce(pc.or_, found))
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
     """Which rows and columns of a table: `columns` names the frame's column of each stored one.
 
-    `var` is what the conditions call the entity.
+    `var` is what the conditions call the entity. With `among`, one of the columns that it names has one of its values.
     """
 
     info: TableType
     var: str
     columns: Mapping[str, str]
     conditions: tuple[ir.Condition, ...] = ()
+    among: Among | None = None
 
 
 def kind_of(info: TableType, name: str) -> PropType:
@@ -48,20 +66,19 @@ def not_on_spark(what: str) -> BadRequest:
     return BadRequest(f"{what} cannot run on Spark; use runner='inline'")
 
 
-def scan_frame(spark: Any, view: View, bindings: Bindings, scan: Scan) -> Any:
-    """The rows that satisfy the conditions, as a frame; one task per group of fragments."""
+def scan_frame(spark: Any, view: View, bindings: Bindings, scan: Scan, most: int | None = None) -> Any:
+    """The rows that satisfy the conditions, as a frame; one task per group of fragments. `most` of them are enough."""
     job = _job(view, bindings, scan)
     groups = job.plan.fragments
     fields = [pa.field(column, carrier(job.kinds[name])) for name, column in scan.columns.items()]
     schema = pa.schema(fields)
 
-    def read(batches: Batches) -> Batches:
-        for batch in batches:
-            for at in batch.column(0).to_pylist():
-                yield from job.read(groups[at], schema)
+    def read(at: int) -> Batches:
+        return reported(job.read(groups[at], schema, most))
 
-    numbers = spark.range(0, len(groups), 1, max(1, len(groups)))
-    return numbers.mapInArrow(reporting(read), from_arrow_schema(schema))
+    size = job.rows * _CELL * len(fields) if most is None else 0
+    frame = shared_frame(spark, read, len(groups), size, from_arrow_schema(schema))
+    return frame if most is None else frame.limit(most + 1)  # a task that ends early would end its process
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +90,23 @@ class _Job:
     kinds: Mapping[str, PropType]
     where: str | None
     keep: Step
+    among: Among | None
+    rows: int  # of the table
 
-    def read(self, fragments: Sequence[int], schema: pa.Schema) -> Batches:
+    def read(self, fragments: Sequence[int], schema: pa.Schema, most: int | None) -> Batches:
         assert self.plan.address is not None
         table = open_table(self.plan.address, self.plan.version)
         stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
+        left = most
         for batch in table.batches(stored, self.where, fragments=fragments):
-            rows = self.keep(self._named(batch))
+            rows = self._named(batch)
+            rows = self.keep(rows if self.among is None else self.among.keep(rows)).slice(0, left)
             if rows.num_rows:
                 arrays = [to_spark(rows.column(name), self.kinds[name]) for name in self.columns]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            left = None if left is None else left - rows.num_rows
+            if left == 0:
+                return
 
     def _named(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The columns under their current names, in the engine's types; null where one did not exist yet."""
@@ -96,6 +120,7 @@ class _Job:
 
 def _job(view: View, bindings: Bindings, scan: Scan) -> _Job:
     reads = {name for condition in scan.conditions for _, name in properties(condition)}
+    reads |= set(() if scan.among is None else scan.among.columns)
     plan = table_plan(view, scan.info, [*scan.columns, *sorted(reads - set(scan.columns))])
     where, rest = None, scan.conditions
     if all(stored == name for name, stored in plan.columns):  # a filter speaks about stored names
@@ -105,4 +130,5 @@ def _job(view: View, bindings: Bindings, scan: Scan) -> _Job:
         where, rest = pushed.filter, () if pushed.rest is None else (pushed.rest,)
     kinds = {name: kind_of(scan.info, name) for name, _ in plan.columns}
     layout = Layout({(scan.var, name): name for name in kinds}, kinds)
-    return _Job(plan, dict(scan.columns), kinds, where, keeping(Values(layout, bindings), rest))
+    keep, entry = keeping(Values(layout, bindings), rest), view.find(scan.info)
+    return _Job(plan, dict(scan.columns), kinds, where, keep, scan.among, 0 if entry is None else entry.row_count)

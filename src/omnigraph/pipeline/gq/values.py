@@ -36,6 +36,21 @@ def qualifier(type_name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Keys:
+    """What a link knows nodes by: ids, or ids that are qualified by their types where it links several."""
+
+    values: pa.Array
+    qualified: bool
+
+    def of(self, type_name: str) -> pa.Array:
+        """The ids of one type."""
+        if not self.qualified:
+            return self.values
+        mine = self.values.filter(pc.starts_with(self.values, qualifier(type_name)))
+        return pc.utf8_slice_codeunits(mine, len(qualifier(type_name)))
+
+
+@dataclass(frozen=True, slots=True)
 class TextStatistics:
     """What BM25 has to know about a whole column: how many texts and words, and how many texts hold each word."""
 

@@ -7,7 +7,6 @@ So the ends come to the driver, each once, and what they reach goes back to Spar
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -26,11 +25,13 @@ from omnigraph.engine.read.frames.frame import Frame as EngineFrame
 from omnigraph.engine.read.frames.paths import path_types
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import PATH, TYPE, is_union
-from omnigraph.engine.read.match.expand import expand_test, linked_lists
+from omnigraph.engine.read.match.expand import FEW_STARTS, SMALL_EDGE_TABLE, expand_test, linked_lists
 from omnigraph.engine.read.match.shortest import shortest_paths
+from omnigraph.engine.read.topology.edge_lookup import ends_of
+from omnigraph.engine.read.topology.store import ready_topology
 from omnigraph.pipeline.gq.carry import to_spark
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
-from omnigraph.pipeline.gq.values import qualifier
+from omnigraph.pipeline.gq.values import Keys, qualifier
 
 
 class Walks:
@@ -40,10 +41,19 @@ class Walks:
         self.low = low
         self.run = run
 
-    def pairs(self, starts: Frame, link: Link, source: str, names: tuple[str, str]) -> Frame:
-        """(near, far) of everything that the link leads to from one column of starts, as columns of these names."""
-        found = starts.dropna().distinct().toArrow().column(0).combine_chunks()
-        rows, _ = self._rows(link, source, found)
+    def has_lists(self, link: Link, starts: int) -> bool:
+        """Whether one hop from so many nodes need not build neighbour lists of a large table."""
+        if starts <= FEW_STARTS:
+            return True
+        for edge in {way.edge for way in link.ways} or {link.edge}:
+            ends = ends_of(self.run.view, self.run.view.catalog.edges[edge])
+            if ends is not None and ends.edges.row_count > SMALL_EDGE_TABLE and ready_topology(ends) is None:
+                return False
+        return True
+
+    def pairs(self, starts: pa.Array, link: Link, source: str, names: tuple[str, str]) -> Frame:
+        """(near, far) of everything that the link leads to from the keys of some nodes, as columns of these names."""
+        rows, _ = self._rows(link, source, starts)
         if link.is_cycle:
             table = f"node:{link.tail_type}"
             back = expand_test(self.run, EngineFrame(len(rows), {link.tail: Bound(table, rows)}), ExpandTest(link))
@@ -54,7 +64,7 @@ class Walks:
             self.run.budget.admit(len(at), row_bytes=64)
             near = self._keys(link, source, rows).take(pa.array(at))
             far = self._keys(link, link.other(source), reached)
-        return self._frame(dict(zip(names, (near, far), strict=True)))
+        return self.low.few.made(pa.table(dict(zip(names, (near, far), strict=True))))
 
     def paths(self, rows: Rows, op: ShortestPath, ends: tuple[str, str]) -> Rows:
         """The rows with the paths between their two ends, whose keys are in these columns."""
@@ -77,7 +87,7 @@ class Walks:
                 arrays[names[name]] = to_spark(columns.values(name, numbers), kind)
         keys = [self._keys(link, var, found_paths.rows(var)) for var in (link.tail, link.head)]
         own = [self.low.names.fresh() for _ in keys]
-        paths = self._frame({**dict(zip(own, keys, strict=True)), **arrays})
+        paths = self.low.few.made(pa.table({**dict(zip(own, keys, strict=True)), **arrays}))
         same = (F.col(ends[0]) == F.col(own[0])) & (F.col(ends[1]) == F.col(own[1]))
         return replace(
             rows,
@@ -85,9 +95,6 @@ class Walks:
             columns={**rows.columns, **{(op.var, name): column for name, column in names.items()}},
             kinds={**rows.kinds, **{names[name]: kind for name, kind in kinds.items()}},
         )
-
-    def _frame(self, columns: dict[str, Any]) -> Frame:
-        return self.low.spark.createDataFrame(pa.table(columns))
 
     # --- keys and row ids ------------------------------------------------------------------------
 
@@ -99,11 +106,7 @@ class Walks:
             member = f"node:{name}"
             if not run.exists(member):
                 continue
-            mine = keys
-            if link.ways:
-                mine = keys.filter(pc.starts_with(keys, qualifier(name)))
-                mine = pc.utf8_slice_codeunits(mine, len(qualifier(name)))
-            found = run.entities(member).handle.take_ids(mine, ["id", ROW_ID])
+            found = run.entities(member).handle.take_ids(Keys(keys, bool(link.ways)).of(name), ["id", ROW_ID])
             plain = row_ids(found[ROW_ID])
             rows.append(run.numbering.coded(member, plain) if is_union(table) else plain)
             known.append(self._named(link, name, found["id"].combine_chunks().cast(pa.utf8())))

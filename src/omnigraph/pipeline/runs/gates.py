@@ -20,6 +20,7 @@ from omnigraph.errors import BadRequest
 Kind = Literal["rows", "nulls", "rejected", "freshness"]
 
 _SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 _MEMBERS = ("freshness", "nulls", "rejected", "rows")
 
 
@@ -41,8 +42,17 @@ class Gate:
 
     def told(self, value: float) -> str:
         """What is wrong with a value that does not pass."""
-        bound = f"at least {_plain(self.low)}" if self.low is not None and value < self.low else _most(self)
-        return f"{self.name} is {_plain(value)}, {bound} is wanted"
+        low = self.low is not None and value < self.low
+        bound = f"at least {self._shown(self.low)}" if low else f"at most {self._shown(self.high)}"
+        return f"{self.name} is {self._shown(value)}, {bound} is wanted"
+
+    def _shown(self, value: float | None) -> str:
+        """A number as it is declared: shares in per cent, ages with their unit."""
+        if value is None:
+            return "nothing"
+        if self.kind == "freshness":
+            return "unknown, because there is no value" if value == float("inf") else _duration(value)
+        return f"{value:.6g}" if self.kind == "rows" else f"{100 * value:.3g}%"
 
 
 def parse_gates(section: Any) -> tuple[Gate, ...]:
@@ -148,9 +158,11 @@ def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _most(gate: Gate) -> str:
-    return f"at most {_plain(gate.high)}"
+def _duration(seconds: float) -> str:
+    """A time in the largest unit of which it is at least two.
 
-
-def _plain(value: float | None) -> str:
-    return "nothing" if value is None else f"{value:.6g}"
+    >>> _duration(172_800), _duration(728_927), _duration(90)
+    ('2d', '8.4d', '90s')
+    """
+    unit, size = next(((unit, size) for unit, size in _UNITS if seconds >= 2 * size), ("s", 1))
+    return f"{round(seconds / size, 1):g}{unit}"

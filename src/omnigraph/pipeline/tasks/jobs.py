@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.25
 _FEW_BYTES = 1 << 16
 _JOB_GROUP = "spark.jobGroup.id"
 _JOB_DESCRIPTION = "spark.job.description"
-_REASON = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Exceeded|NotFound)): (.*)$", re.MULTILINE)
+_REASON = re.compile(r"^(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception|Exceeded|NotFound)): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

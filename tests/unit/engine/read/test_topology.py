@@ -229,7 +229,7 @@ def test_look_ups_and_topology_give_the_same_lists(graph: og.Graph) -> None:
 def test_repeated_look_ups_end_in_a_topology(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     from omnigraph.compiler.ir.link import Link
 
-    monkeypatch.setattr("omnigraph.engine.read.match.expand._SMALL_EDGE_TABLE", 0)
+    monkeypatch.setattr("omnigraph.engine.read.match.expand.SMALL_EDGE_TABLE", 0)
     run = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match)  # type: ignore[arg-type]
     steps = Steps(run, Link("E", "x", "y", "A", "A"), "out")
     assert len(steps.around(np.array([1]))) == 2

@@ -32,8 +32,8 @@ from omnigraph.errors import BadRequest
 
 TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
 # Below this many edges building a topology takes milliseconds; above it, so few starts are faster to look up.
-_SMALL_EDGE_TABLE = 200_000
-_FEW_STARTS = 64
+SMALL_EDGE_TABLE = 200_000
+FEW_STARTS = 64
 _BUILD_SECONDS_PER_EDGE = 7e-7
 # A step that yields more rows than this is taken in pieces.
 _PIECE = 1 << 22
@@ -288,7 +288,7 @@ class Steps:
         if self._mode != "auto":
             return self._mode == "csr"
         edges = self._ends.edges.row_count
-        if edges <= _SMALL_EDGE_TABLE or starts > _FEW_STARTS or ready_topology(self._ends) is not None:
+        if edges <= SMALL_EDGE_TABLE or starts > FEW_STARTS or ready_topology(self._ends) is not None:
             return True
         # Once look-ups have cost as much as building would have, more of them are to be expected: build.
         return cost_of(self._costs, self._ends.key).seconds > edges * _BUILD_SECONDS_PER_EDGE
