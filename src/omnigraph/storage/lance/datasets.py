@@ -64,6 +64,13 @@ def reopen(base: TableHandle) -> LanceDataset:
     return open_dataset(base.address, base.version, base.dataset.session())
 
 
+def is_current(handle: TableHandle) -> bool:
+    """Whether a dataset uses the caches of its graph as they are now; one from before they were dropped holds on to
+    the former ones, and so does every version that is committed on it.
+    """
+    return bool(handle.dataset.session().is_same_as(handle.address.root.memory.library(LANCE)))
+
+
 def private_copy(base: TableHandle) -> LanceDataset:
     """Another dataset object of the same version; on an object store no file of it is read twice."""
     if not base.address.root.is_remote:

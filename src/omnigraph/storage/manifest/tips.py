@@ -11,6 +11,7 @@ from omnigraph.storage.base.layout import Address
 from omnigraph.storage.base.objects import client_of
 from omnigraph.storage.base.watching import Watch, watch
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.datasets import is_current
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.version_files import (
     FileIdentity,
@@ -91,7 +92,7 @@ def note_tip(handle: TableHandle) -> None:
     """Spare the next one who asks from opening a version of a manifest that this process has just made."""
     address = handle.address
     found = newest_local_file(address) if address.root.is_local else None
-    if found is not None and found.version == handle.version:
+    if found is not None and found.version == handle.version and is_current(handle):
         moment = _Moment(host.monotonic(), host.time_ns() / 1e9)
         address.root.memory.cache(_TIPS).put(address.uri, _Tip(found, handle, moment))
 

@@ -16,6 +16,7 @@ from omnigraph.storage.base.store import Store
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import TableWrite, WriteSet
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.datasets import is_current
 from omnigraph.storage.lance.staged import Draft
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.storage.lance.version_files import FileIdentity, newest_local_file
@@ -61,7 +62,7 @@ def note_newest(handle: TableHandle, pin: int) -> None:
     `pin` is the published version that has the same content.
     """
     found = newest_local_file(handle.address) if handle.address.root.is_local else None
-    if found is not None and found.version == handle.version:
+    if found is not None and found.version == handle.version and is_current(handle):
         handle.address.root.memory.cache(_NEWEST).put(handle.address.uri, _Newest(found, handle, pin))
 
 

@@ -11,7 +11,9 @@ import pytest
 from omnigraph.storage.base.objects import Objects
 from omnigraph.storage.base.store import Store
 from omnigraph.storage.lance import tables
+from omnigraph.storage.lance.datasets import is_current
 from omnigraph.storage.manifest import manifest
+from omnigraph.storage.protocol import drafts
 from omnigraph.testing.graphs.tiny import A, B, inserting, write
 
 
@@ -52,3 +54,14 @@ def test_an_undisturbed_commit_makes_few_requests(
     assert counting.calls == {"list_dir": 2, "write_if_absent": 1, "stat": len(keys), "delete": 1}
     assert scans == {}
     assert not opened  # this process has made the newest version of everything itself
+
+
+def test_what_was_opened_before_caches_were_dropped_does_not_keep_them(store: Store) -> None:
+    write(store, inserting(["x"], A))
+    tables.forget_cached(store.root)
+    for row in ("y", "z"):  # the first one still begins with what is open
+        write(store, inserting([row], A))
+    loaded = manifest.load(store.root)
+    entry = loaded.state.snapshot.entry(A)
+    assert is_current(loaded.handle)
+    assert is_current(drafts._base_of(entry.address(store.root), entry.version)[0])
