@@ -142,6 +142,9 @@ def test_a_reload_can_be_asked_for_by_those_who_may(cluster: Path) -> None:
         assert Api(ada, "people").post("/queries/again").status_code == 200
         refused = Api(ada, "people").mutate(ADD, params={"name": "Zoe"})
         assert (refused.status_code, "only reads" in refused.json()["error"]) == (403, True)
+        offered = set(ada.get("/graphs/people/permissions").json()["actions"])
+        assert "read" in offered, "and nothing that writes, whatever the policy allows"
+        assert offered <= {"read", "export", "invoke_query"}
         assert ada.post("/admin/reload?x=1").status_code == 400
 
 

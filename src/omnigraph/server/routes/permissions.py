@@ -8,9 +8,11 @@ from omnigraph.policy.actions import Action, kind_of
 from omnigraph.server.http.answers import answer
 from omnigraph.server.http.exchange import Exchange, named_branch
 
+_READING = frozenset({Action.READ, Action.EXPORT, Action.INVOKE_QUERY})  # what a server that only reads does
+
 
 async def permissions(exchange: Exchange) -> Response:
-    """The actions that the policy allows the sender on a branch; it decides again about each request.
+    """The actions that the policy allows the sender on a branch and this server does; each request is decided again.
 
     Every caller with a token may ask: the answer is about the sender alone, and does not say whether a branch exists.
     """
@@ -22,4 +24,6 @@ async def permissions(exchange: Exchange) -> Response:
 
 
 def _allows(exchange: Exchange, action: Action, branch: str) -> bool:
+    if exchange.graph.handle.read_only and action not in _READING:
+        return False
     return exchange.decide(action, branch=branch, target=branch).allowed
