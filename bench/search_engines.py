@@ -112,7 +112,7 @@ class LanceDb(SearchEngine):
 
         def hybrid(v: list[float], t: str) -> list[str]:
             search = self.table.search(query_type="hybrid", vector_column_name="near", fts_columns="body")
-            return self._codes(search.vector(v).text(t).rerank(RRFReranker()))
+            return self._codes(self._trying(search.vector(v).text(t).rerank(RRFReranker())))
 
         return {
             VECTOR: lambda v, _: self._codes(self._search(v)),
@@ -124,7 +124,9 @@ class LanceDb(SearchEngine):
         }
 
     def _search(self, vector: list[float]) -> Any:
-        search: Any = self.table.search(vector, vector_column_name="near")
+        return self._trying(self.table.search(vector, vector_column_name="near"))
+
+    def _trying(self, search: Any) -> Any:
         return search if self.effort is None else search.nprobes(self.effort[0]).refine_factor(self.effort[1])
 
     def _codes(self, search: Any) -> list[str]:
