@@ -19,6 +19,7 @@ BELOW_ONE = 1 - 2.0**-53
 PHI = 2.0**52 + 1
 # Beyond this the constants of the grid would overflow, and doubles are added as they come.
 LARGEST = 2.0**900
+SMALLEST = 2.0**-800  # below this the steps of a grid would not be numbers
 _BLOCK = 1 << 15  # values
 FEW_GROUPS = 16  # looking for the rows of each group is quicker than counting by number
 
@@ -55,6 +56,41 @@ def group_sums(numbers: Doubles, group: Codes, count: int, sizes: npt.NDArray[np
         sums: Doubles = coarse_sums + fine_sums
         # A group with a value that is infinite, huge or not a number.
         return sums if usual.all() else np.where(usual, sums, _added(numbers, group, count))
+
+
+def running_sums(numbers: Doubles, starts: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]) -> Doubles:
+    """The sum up to each value, of groups that stand one after the other; the last one is the sum of the group.
+
+    `sizes` says how many values of each group count, the others being 0.
+
+    >>> running_sums(np.array([1e16, 1.0, -1e16, 0.5]), np.array([0, 3]), np.array([3, 1])).tolist()
+    [1e+16, 1e+16, 1.0, 0.5]
+    """
+    lengths = np.diff(np.append(starts, len(numbers)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        largest = np.maximum.reduceat(np.abs(numbers), starts)
+        first, second = grids(largest, sizes)
+        high, rest = _split(numbers, np.repeat(first, lengths), np.repeat(second, lengths))
+        usual = (largest >= SMALLEST) & (largest <= LARGEST)
+        sums = _running(high, np.where(usual, first, 0.0), starts, lengths)
+        sums += _running(rest, np.where(usual, second, 0.0), starts, lengths)
+        # Groups whose grids are not numbers to count by are added up one by one.
+        for at in np.flatnonzero(~usual & (largest > 0)).tolist():
+            own = slice(starts[at], starts[at] + lengths[at])
+            huge = largest[at] > LARGEST
+            sums[own] = np.cumsum(numbers[own]) if huge else np.cumsum(high[own]) + np.cumsum(rest[own])
+    return sums
+
+
+def _running(parts: Doubles, grid: Doubles, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Doubles:
+    """Running sums of multiples of a grid, counted in its steps; what overflows across all groups cancels."""
+    step = grid / 1.5 * 2.0**-52
+    counts = (parts * np.repeat(np.divide(1.0, step, out=np.zeros(len(step)), where=step > 0), lengths)).astype(
+        np.int64
+    )
+    totals = np.cumsum(counts)
+    found: Doubles = (totals - np.repeat((totals - counts)[starts], lengths)) * np.repeat(step, lengths)
+    return found
 
 
 def group_sizes(group: Codes, count: int, kept: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:

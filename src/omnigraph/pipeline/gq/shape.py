@@ -122,7 +122,8 @@ class Shaper:
             assert isinstance(call, ir.AggregateCall)
             found_parts = [None if part is None else arguments[id(part)] for part in (call.arg, call.where, call.key)]
             inputs = _Inputs(found_parts[0], found_parts[1], found_parts[2])
-            keys = list(dict.fromkeys(map(_key, rows.outputs.values()))) if op.keys else []
+            keys = [*map(rows.key, op.entities), *(map(_key, rows.outputs.values()) if op.keys else ())]
+            keys = list(dict.fromkeys(keys))
             if _is_spread(call):
                 rows, inputs = self._with_squares(rows, call, inputs, keys)
             elif _adds_doubles(call):

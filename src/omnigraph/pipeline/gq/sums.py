@@ -24,11 +24,16 @@ class Stats:
 
 def with_stats(frame: Any, value: Any, keys: Sequence[str], stats: Stats) -> Any:
     """The frame with what the grids of a group depend on; groups are looked at twice, because grids come first."""
-    largest, size = F.max(F.abs(value)), F.count(value)
     if keys:
-        window = Window.partitionBy(*map(F.col, keys))
-        return frame.withColumn(stats.largest, largest.over(window)).withColumn(stats.size, size.over(window))
+        return with_window_stats(frame, value, Window.partitionBy(*map(F.col, keys)), stats)
+    largest, size = F.max(F.abs(value)), F.count(value)
     return frame.crossJoin(F.broadcast(frame.agg(largest.alias(stats.largest), size.alias(stats.size))))
+
+
+def with_window_stats(frame: Any, value: Any, window: Any, stats: Stats) -> Any:
+    """The same for the groups of a window."""
+    largest, size = F.max(F.abs(value)), F.count(value)
+    return frame.withColumn(stats.largest, largest.over(window)).withColumn(stats.size, size.over(window))
 
 
 def total(value: Any, stats: Stats, over: Callable[[Any], Any] = lambda found: found) -> Any:
@@ -36,6 +41,13 @@ def total(value: Any, stats: Stats, over: Callable[[Any], Any] = lambda found: f
     largest, size = F.col(stats.largest), F.col(stats.size)
     high, low = _split(value, largest, size)
     usual = over(F.max(F.abs(value))) <= F.lit(LARGEST)
+    return F.when(usual, over(F.sum(high)) + over(F.sum(low))).otherwise(over(F.sum(value)))
+
+
+def running_total(value: Any, stats: Stats, over: Callable[[Any], Any]) -> Any:
+    """The sum of the rows of a group that a window sees; null where it sees no value."""
+    high, low = _split(value, F.col(stats.largest), F.col(stats.size))
+    usual = F.col(stats.largest) <= F.lit(LARGEST)
     return F.when(usual, over(F.sum(high)) + over(F.sum(low))).otherwise(over(F.sum(value)))
 
 

@@ -13,6 +13,7 @@ from omnigraph.compiler.ir.ops import WindowColumns
 from omnigraph.compiler.types import INTEGER
 from omnigraph.engine.read.frames.made import PLACE
 from omnigraph.pipeline.gq.frame import Lowering, Order, Rows, value_kind
+from omnigraph.pipeline.gq.sums import Stats, exact_total, running_total, with_window_stats
 
 
 def windowed(low: Lowering, rows: Rows, op: WindowColumns) -> Rows:
@@ -32,7 +33,11 @@ def windowed(low: Lowering, rows: Rows, op: WindowColumns) -> Rows:
         value = None if call.arg is None else F.col(found[0])
         if call.where is not None:
             value = F.when(F.col(found[-1]), F.lit(1) if value is None else value)
-        rows = rows.with_frame(rows.frame.withColumn(name, _value(call, value, window, ordered, ties)))
+        stats = None
+        if call.function in ("sum", "avg") and value is not None and not _whole(call):
+            value, stats = value.cast("double"), Stats(low.names.fresh(), low.names.fresh())
+            rows = rows.with_frame(with_window_stats(rows.frame, value, window, stats))
+        rows = rows.with_frame(rows.frame.withColumn(name, _value(call, value, window, ordered, ties, stats)))
         columns[op.var, output.name], kinds[name] = name, call.type
         kinds = {**rows.kinds, **kinds}
     place = low.names.fresh()
@@ -41,7 +46,13 @@ def windowed(low: Lowering, rows: Rows, op: WindowColumns) -> Rows:
     return replace(rows, frame=frame, columns={**rows.columns, **columns}, kinds={**kinds, place: ir.INT64})
 
 
-def _value(call: ir.WindowCall, value: Any, window: Any, ordered: list[Any], ties: list[Any]) -> Any:
+def _whole(call: ir.WindowCall) -> bool:
+    return call.arg is not None and value_kind(call.arg).scalar in INTEGER
+
+
+def _value(  # noqa: PLR0917
+    call: ir.WindowCall, value: Any, window: Any, ordered: list[Any], ties: list[Any], stats: Stats | None
+) -> Any:
     in_order = [*ordered, *ties] or [F.lit(0)]
     match call.function:
         case "row_number":
@@ -60,8 +71,6 @@ def _value(call: ir.WindowCall, value: Any, window: Any, ordered: list[Any], tie
         return F.count(F.lit(1) if value is None else value).over(window)
     if call.function in ("min", "max"):
         return (F.min if call.function == "min" else F.max)(value).over(window)
-    assert call.arg is not None
-    # Integers add up exactly and are rounded once.
-    exact = value.cast("decimal(20,0)") if value_kind(call.arg).scalar in INTEGER else value.cast("double")
-    total = F.sum(exact).over(window).cast("double")
+    over = lambda found: found.over(window)  # noqa: E731
+    total = exact_total(value, over) if stats is None else running_total(value, stats, over)
     return total if call.function == "sum" else total / F.count(value).over(window)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.values.sums import FEW_GROUPS, LARGEST, group_sizes, group_sums
+from omnigraph.engine.values.sums import FEW_GROUPS, LARGEST, group_sizes, group_sums, running_sums
 
 VALUES = st.floats(-1e200, 1e200, allow_subnormal=True)
 
@@ -57,3 +57,35 @@ def test_what_is_not_kept_counts_neither_as_a_value_nor_as_a_row() -> None:
         assert sizes.tolist() == np.bincount(group[kept], minlength=count).tolist()
         found = group_sums(np.where(kept, numbers, 0.0), group, count, sizes)
         assert found.tolist() == group_sums(numbers[kept], group[kept], count).tolist()
+
+
+@given(st.lists(st.lists(VALUES, min_size=1, max_size=30), min_size=1, max_size=6))
+def test_a_running_sum_is_the_sum_of_what_it_has_seen_and_ends_in_the_sum_of_its_group(
+    groups: list[list[float]],
+) -> None:
+    sizes = np.array([len(each) for each in groups])
+    starts = np.cumsum(sizes) - sizes
+    found = running_sums(np.array([value for each in groups for value in each]), starts, sizes)
+    for start, each in zip(starts.tolist(), groups, strict=True):
+        own = found[start : start + len(each)]
+        assert own[-1] == group_sums(np.array(each), np.zeros(len(each), np.int64), 1)[0]
+        largest = max(map(abs, each))
+        for count in range(1, len(each) + 1):
+            assert math.isclose(own[count - 1], math.fsum(each[:count]), rel_tol=1e-15, abs_tol=largest * 1e-15)
+
+
+def test_running_sums_of_large_groups_have_the_digits_of_any_order() -> None:
+    rng = np.random.default_rng(7)
+    values = rng.standard_normal(20_000) * 10.0 ** rng.integers(-9, 9, 20_000)
+    starts, sizes = np.array([0, 5_000, 5_001]), np.array([5_000, 1, 14_999])
+    found = running_sums(values, starts, sizes)
+    for at in (4_999, 5_000, 12_345, 19_999):
+        start = int(starts[np.searchsorted(starts, at, side="right") - 1])
+        assert found[at] == math.fsum(values[start : at + 1])
+
+
+@pytest.mark.parametrize("scale", [LARGEST * 4, 2.0**-1000, 5e-324, 0.0])
+def test_running_sums_of_huge_and_tiny_values(scale: float) -> None:
+    values = np.array([1.0, 2.0, -3.0, 4.0]) * scale
+    found = running_sums(values, np.array([0, 3]), np.array([3, 1]))
+    assert found.tolist() == (np.array([1.0, 3.0, 0.0, 4.0]) * scale).tolist()

@@ -18,6 +18,7 @@ from omnigraph.engine.read.frames.unions import made_key
 from omnigraph.engine.read.shape.order import dense_ranks, order
 from omnigraph.engine.read.shape.per_group import group_numbers
 from omnigraph.engine.values.arrow import arrow_type
+from omnigraph.engine.values.sums import running_sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -122,29 +123,23 @@ def _extremes(call: ir.WindowCall, column: pa.Array, present: Mask, given: _Sort
 
 
 def _sums(column: pa.Array, present: Mask, given: _Sorted) -> Floats:
-    """Integers add up exactly where their total fits into 64 bits, and are rounded once."""
-    numbers = numpy_of(column.fill_null(0))
-    if numbers.dtype.kind in "iu":
-        largest = max(abs(int(numbers.min())), abs(int(numbers.max())))
-        if largest * len(numbers) < 1 << 63:
-            return _running_sums(np.where(present, numbers, 0).astype(np.int64), given).astype(np.float64)
-    return _scanned(np.where(present, numbers, 0).astype(np.float64), given)
+    """Integers add up exactly and are rounded once; doubles have the digits of `engine/values/sums.py`."""
+    numbers = np.where(present, numpy_of(column.fill_null(0)), 0)
+    if numbers.dtype.kind not in "iu":
+        starts = np.flatnonzero(given.place == 0)
+        sizes = np.add.reduceat(present.astype(np.int64), starts)
+        return running_sums(numbers.astype(np.float64), starts, sizes)
+    # In two halves, of which no sum overflows.
+    if numbers.dtype != np.uint64:
+        numbers = numbers.astype(np.int64, copy=False)
+    low = _running_sums((numbers & 0xFFFFFFFF).astype(np.int64), given)
+    high = _running_sums((numbers >> 32).astype(np.int64), given) + (low >> 32)
+    return high * 2.0**32 + (low & 0xFFFFFFFF)
 
 
 def _running_sums(numbers: npt.NDArray[np.int64], given: _Sorted) -> npt.NDArray[np.int64]:
     totals = np.cumsum(numbers)
     return totals - (totals - numbers)[given.first]
-
-
-def _scanned(numbers: Floats, given: _Sorted) -> Floats:
-    """Running sums of floats by doubling steps: no group takes part in the rounding of another."""
-    place, step = given.place, 1
-    longest = int(place.max()) + 1
-    while step < longest:
-        added = np.where(place[step:] >= step, numbers[:-step], 0.0)
-        numbers = np.concatenate([numbers[:step], numbers[step:] + added])
-        step *= 2
-    return numbers
 
 
 def _argument(run: Run, frame: Frame, expr: ir.Expr) -> pa.Array:
