@@ -8,6 +8,7 @@ from collections.abc import Callable
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.diagnostics import did_you_mean
 from omnigraph.compiler.lexer import UPPER, tokenize
+from omnigraph.compiler.query import UNNAMED
 from omnigraph.compiler.query.ast import Param, Query, QueryFile, Read, Statement
 from omnigraph.compiler.query.hints import hint
 from omnigraph.compiler.query.parse_clause import parse_clauses
@@ -19,7 +20,6 @@ from omnigraph.compiler.source import Source
 from omnigraph.compiler.types import BASE_SCALARS, MAX_VECTOR_DIM, PropType, type_elsewhere
 
 SYNTAX = "Q000"
-UNNAMED = "unnamed"
 _BODY = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*+(?:match|insert|update|delete)\b", re.DOTALL)
 _UNDECLARED = re.compile(r"\$(\w+) is (?:not a parameter of this query|neither bound here nor a parameter)")
 _ENUM_WORD = re.compile(r"[A-Za-z0-9_-]+")
@@ -73,6 +73,7 @@ def _query(cur: QueryCursor) -> Query:
     start = cur.need_word("query")
     name, name_span = cur.need_lower("a query name (lower-case initial)")
     params = _params(cur)
+    cur.params, cur.columns = frozenset(param.name for param in params), frozenset()
     notes = _notes(cur)
     cur.need_punct("{")
     body = _body(cur, lambda: cur.at_punct("}"))

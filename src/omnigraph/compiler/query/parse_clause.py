@@ -20,6 +20,7 @@ _HINTS = {
     "not": "'not { … }' is a clause of its own; 'and' and 'or' join filters",
     "return": "close 'match' with } first",
 }
+_BLOCKS = frozenset({"optional", "either", "not", "exists"})
 # What stands alone as a filter: anything that can be a truth value.
 _TRUTHS = (
     ast.Compare,
@@ -79,6 +80,8 @@ def _variable_clause(cur: QueryCursor) -> Clause:
     kind, text = cur.peek()
     if text == ":":
         return _binding(cur)
+    if cur.text[1:] in cur.params and _ends_parameter(cur):
+        return _filter(cur)
     if kind == VAR:
         return _traversal(cur)
     if kind == LOWER and (text not in _OPERATOR_WORDS or _names_an_edge(cur)):
@@ -89,6 +92,17 @@ def _variable_clause(cur: QueryCursor) -> Clause:
         cur.advance()
         _refuse_upper_edge(cur)
     return _filter(cur)
+
+
+def _ends_parameter(cur: QueryCursor) -> bool:
+    """Whether a parameter is a condition, or the beginning of one: what follows it is not an edge."""
+    kind, text = cur.peek()
+    if kind != LOWER:
+        return True
+    cur.index += 1
+    opens = _begins_clause(cur) and (cur.peek()[1] != "{" or text in _BLOCKS)
+    cur.index -= 1
+    return opens or text in _OPERATOR_WORDS or text in ("and", "or")
 
 
 def _names_an_edge(cur: QueryCursor) -> bool:
@@ -142,6 +156,7 @@ def _unwind(cur: QueryCursor) -> ast.Unwind:
     expr = parse_expr(cur)
     cur.need_word("as")
     name, _ = cur.need_lower("a name (lower-case initial)")
+    cur.columns |= {name}
     return ast.Unwind(expr, name, cur.span_from(start))
 
 
@@ -199,11 +214,11 @@ def _along(cur: QueryCursor) -> ast.Along | None:
 def _filter(cur: QueryCursor) -> Filter:
     start = cur.index
     condition = parse_expr(cur)
-    alone = isinstance(condition, ast.Prop) and cur.kind == LOWER and not _begins_clause(cur)
+    alone = isinstance(condition, ast.Prop | ast.Alias) and cur.kind == LOWER and not _begins_clause(cur)
     if isinstance(condition, ast.Literal | ast.ListLiteral) and not _is_condition(condition):
         shown = cur.tokens.texts[start][:40]
         cur.fail_at(cur.tokens.span(start), f"unexpected '{shown}'", expected=(COMPARISON,))
-    if alone or not _is_condition(condition):
+    if alone or not (_is_condition(condition) or _is_named(condition, cur)):
         cur.fail(_HINTS.get(condition.name) if isinstance(condition, ast.Alias) else None)
     return Filter(condition, cur.span_from(start))
 
@@ -214,10 +229,18 @@ def _is_condition(condition: Expr) -> bool:
     return isinstance(condition, _TRUTHS) or (isinstance(condition, ast.Literal) and condition.kind == "bool")
 
 
+def _is_named(condition: Expr, cur: QueryCursor) -> bool:
+    """Whether it is a parameter, or may be a column of the stage before: which one, and its type, is checked later."""
+    if isinstance(condition, ast.Var):
+        return condition.name in cur.params
+    return isinstance(condition, ast.Alias) and bool(cur.columns) and condition.name not in _HINTS
+
+
 def _begins_clause(cur: QueryCursor) -> bool:
     """Whether a word after a complete filter opens the next clause, or is an operator that does not exist."""
     text = cur.peek()[1]
     opens = text in ("(", "{") or _begins_path(cur) or (cur.text == "unwind" and _begins_list(cur))
+    opens = opens or cur.text in cur.columns
     # The name of a value, as of the stage before, and what it is compared with.
     opens = opens or text in ("=", "!=", "<", "<=", ">", ">=", "is", "in") or text in WORD_COMPARISONS
     return opens or cur.text in LITERAL_WORDS or cur.text in ("not", "case")

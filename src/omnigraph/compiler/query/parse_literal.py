@@ -36,6 +36,8 @@ class QueryCursor(Cursor):
 
     in_where = False
     in_match = False
+    params: frozenset[str] = frozenset()  # of the query
+    columns: frozenset[str] = frozenset()  # what a stage or `unwind` named so far
     most_tokens: int | None = None  # of a query or a statement
     _counted_from = 0
     _checked_at = 0

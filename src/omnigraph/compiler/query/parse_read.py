@@ -27,6 +27,7 @@ def parse_read(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
             cur.fail_at(cur.tokens.span(cur.index), message, help="one word holds for all parts")
         cur.index += 1 + every
         cur.need_word("match")
+        cur.columns = frozenset()
         parts.append(_part(cur, parse_clauses(cur)))
     last = parts[-1]
     if last.per:
@@ -52,6 +53,7 @@ def _part(cur: QueryCursor, clauses: tuple[Clause, ...]) -> Read:
             message = f"a read has more than {_MOST_STAGES} stages"
             cur.fail_at(cur.tokens.span(cur.index - 1), message, help="join some of them, or send several queries")
         stages.append(Stage(clauses, *_result(cur)))
+        cur.columns = frozenset(item.alias for item in stages[-1].items if item.alias is not None)
         clauses = parse_clauses(cur) if cur.take_word("match") is not None else ()
     cur.need_word("return")
     items, order, limit, offset, distinct, having, per = _result(cur)

@@ -22,7 +22,8 @@ One expression language stands everywhere: in the conditions of `match`, in `ret
 and
 `where` of mutations, in the values of `insert`, and in the defaults of parameters (there without `now()`). A
 condition is a value:
-it can be returned, compared, counted and grouped by.
+it can be returned, compared, counted and grouped by. And a truth value is a condition: a property, a column, a
+parameter or a call stands alone in `match`, `having`, `where`, `case`, `if` and beside `and`, `or` and `not`.
 
 ## Operators, from the loosest
 
@@ -101,8 +102,9 @@ _WINDOWS_HEAD = """\
 ## Windows
 
 A window gives each row a value from the rows of its group. `per` names the group (`per *` is all rows), `order` the
-order in it, which the order of rows completes. It stands in `return`, `with` and `order`, not beside aggregates. The
-answers are those for the huts h1 to h4, one by one.
+order in it, which the order of rows completes. It stands in `return`, `with` and `order`, not beside aggregates. Sums
+and means of doubles have the same digits in whatever order they are added: the last running sum of a group is its sum.
+The answers are those for the huts h1 to h4, one by one.
 
 | Window | Gives | Means | Example | Answers |
 |---|---|---|---|---|
