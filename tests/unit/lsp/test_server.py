@@ -133,6 +133,12 @@ def test_a_conversation_about_a_query_file(place: Path) -> None:
         # Columns count UTF-16 code units, of which an emoji has two.
         (found,) = await editor.change(name, 'query a() { match { $h: Hut { name: "🏔" } $h.x = 1 } return { $h } }')
         assert found.range.start.character == 43
+        # A remark stands at what it is about.
+        remarked = "query a($x: I64) {\n  match { $h: Hut }\n  return { count($h) }\n}"
+        (unused, unnamed) = await editor.change(name, remarked)
+        assert (unused.code, unused.range.start) == ("L203", at(remarked, "$x: I64"))
+        assert (unnamed.code, unnamed.severity) == ("L206", types.DiagnosticSeverity.Information)
+        assert unnamed.range == types.Range(at(remarked, "count($h)"), at(remarked, " }\n}"))
         assert await editor.change(name, QUERIES) == []
         await answers(editor, name)
         # Formatting.

@@ -60,4 +60,4 @@ def _queries(source: Source, catalog: Catalog | None) -> Iterator[Reported]:
             yield Reported("error", error.diagnostic)
             continue
         for advice in advise(checked, catalog, ()):
-            yield Reported(advice.severity, Diagnostic(advice.code, advice.message, query.name_span))
+            yield Reported(advice.severity, Diagnostic(advice.code, advice.message, advice.span))

@@ -10,6 +10,7 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.walk import expressions
+from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.check.clauses import used_variables
 from omnigraph.compiler.query.checked import (
     Bind,
@@ -24,38 +25,60 @@ from omnigraph.compiler.query.checked import (
     OptionalMatch,
     Step,
 )
-from omnigraph.compiler.types import union_members
+from omnigraph.compiler.source import Span
+from omnigraph.compiler.types import UNION, union_members
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One remark on one query."""
+    """One remark on one query, and the place it is about."""
 
     code: str
     message: str
+    span: Span
     type_name: str | None = None
     severity: str = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One read as it was checked and as it was written."""
+
+    read: CheckedRead
+    written: ast.Read | ast.Stage
+    whole: Span
 
 
 def advise(checked: Checked, catalog: Catalog, large_types: Collection[str]) -> Iterator[Advice]:
     """Everything worth a remark."""
     yield from _unused_parameters(checked)
-    if not isinstance(checked.body, CheckedMutation):
-        for read in checked.body.reads:
-            yield from _counted_pairs(read, catalog)
-            yield from _cross_product(read)
-            yield from _order_without_limit(read, large_types)
-            yield from _unnamed_aggregates(read)
+    body, written = checked.body, checked.query.body
+    if isinstance(body, CheckedMutation) or not isinstance(written, ast.Read):
+        return
+    for read, each in zip(body.reads, _written(written), strict=True):
+        part = _Part(read, each, checked.query.name_span)
+        yield from _counted_pairs(part, catalog)
+        yield from _cross_product(part)
+        yield from _order_without_limit(part, large_types)
+        yield from _unnamed_aggregates(part)
+
+
+def _written(read: ast.Read) -> Iterator[ast.Read | ast.Stage]:
+    """The reads of a query in the order of `CheckedRead.reads`."""
+    for part in (read, *read.more):
+        yield from part.stages
+        yield part
 
 
 def _unused_parameters(checked: Checked) -> Iterator[Advice]:
     used = {part.name for part in expressions(checked.body) if isinstance(part, ir.Param)}
-    for param in checked.params:
+    for param in checked.query.params:
         if param.name not in used:
-            yield Advice("L203", f"parameter ${param.name} is never used")
+            yield Advice("L203", f"parameter ${param.name} is never used", param.span)
 
 
-def _cross_product(read: CheckedRead) -> Iterator[Advice]:
+def _cross_product(part: _Part) -> Iterator[Advice]:
+    read = part.read
     groups: list[set[str]] = [] if read.source is None else [{read.source.var, *read.source.keeps}]
     for clause in read.clauses:
         if isinstance(clause, NotMatch | ExistsMatch):
@@ -68,27 +91,49 @@ def _cross_product(read: CheckedRead) -> Iterator[Advice]:
             groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     if len(groups) > 1:
         named = [", ".join(f"${name}" for name in sorted(group) if not ir.is_hidden(name)) or "$_" for group in groups]
-        yield Advice("L204", f"nothing connects {' with '.join(named)}; every combination is a row")
+        message = f"nothing connects {' with '.join(named)}; every combination is a row"
+        places = (clause.span for clause in part.written.clauses if _binds(clause) & groups[-1])
+        yield Advice("L204", message, next(places, part.whole))
 
 
-def _order_without_limit(read: CheckedRead, large_types: Collection[str]) -> Iterator[Advice]:
+def _binds(clause: ast.Clause) -> set[str]:
+    """The variables that a clause names outside of its expressions."""
+    match clause:
+        case ast.Binding(var):
+            return {var}
+        case ast.Traversal(left, _, right):
+            return {left, right}
+        case ast.OptionalBlock(inner):
+            return set().union(*map(_binds, inner))
+        case ast.EitherBlock(alternatives):
+            return set().union(*(_binds(inner) for each in alternatives for inner in each.clauses))
+        case _:
+            return set()
+
+
+def _order_without_limit(part: _Part, large_types: Collection[str]) -> Iterator[Advice]:
+    read = part.read
     if read.limit is not None or read.grouped or not (read.keys or read.rank):
         return
     scanned = {clause.type_name for clause in read.clauses if isinstance(clause, Bind)}
     reached = {kind.type_name for kind in read.variables.values() if isinstance(kind, NodeVar)}
     types = {name for union in scanned | reached for name in union_members(union)}
+    keys = part.written.order
+    place = keys[0].span.to(keys[-1].span) if keys else part.whole
     for type_name in sorted(types & set(large_types)):
-        yield Advice("L205", f"orders all of {type_name} without a limit", type_name)
+        yield Advice("L205", f"orders all of {type_name} without a limit", place, type_name)
 
 
-def _unnamed_aggregates(read: CheckedRead) -> Iterator[Advice]:
-    for column in read.columns:
+def _unnamed_aggregates(part: _Part) -> Iterator[Advice]:
+    for column, item in zip(part.read.columns, part.written.items, strict=True):
         if column.is_aggregate and column.alias is None:
-            yield Advice("L206", f"the aggregate column '{column.name}' has no name of its own; add 'as …'")
+            message = f"the aggregate column '{column.name}' has no name of its own; add 'as …'"
+            yield Advice("L206", message, item.span)
 
 
-def _counted_pairs(read: CheckedRead, catalog: Catalog) -> Iterator[Advice]:
+def _counted_pairs(part: _Part, catalog: Catalog) -> Iterator[Advice]:
     """Two nodes are one row of a step, however many edges there are; who counts may have meant the edges."""
+    read = part.read
     functions = {column.expr.function for column in read.columns if _counts(column.expr)}
     if not functions:
         return
@@ -97,7 +142,24 @@ def _counted_pairs(read: CheckedRead, catalog: Catalog) -> Iterator[Advice]:
     for name in sorted(edge for edge in edges if not catalog.edges[edge].excludes_parallels):
         what = f"{' and '.join(sorted(functions))}(…) sees two nodes once, however many {name} edges join them"
         hint = f"bind the edge ($a $e:{name[0].lower()}{name[1:]} $b) to see each one, or declare @unique(src, dst)"
-        yield Advice("L207", f"{what}; {hint}", name, "warning")
+        place = next(_steps(part.written.clauses, name), part.whole)
+        yield Advice("L207", f"{what}; {hint}", place, name, "warning")
+
+
+def _steps(clauses: tuple[ast.Clause, ...], edge: str) -> Iterator[Span]:
+    """The places of plain steps along an edge type; its name is written in any case."""
+    for clause in clauses:
+        match clause:
+            case ast.Traversal(edge_var=None, hops=None | (1, 1)):
+                if edge.lower() in clause.edge.lower().split(UNION):
+                    yield clause.span
+            case ast.OptionalBlock(inner):
+                yield from _steps(inner, edge)
+            case ast.EitherBlock(alternatives):
+                for each in alternatives:
+                    yield from _steps(each.clauses, edge)
+            case _:
+                pass
 
 
 def _counts(expr: ir.Expr) -> TypeGuard[ir.AggregateCall]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.decode import to_source
-from omnigraph.compiler.diagnostics import CompileError, ParseError, excerpt
+from omnigraph.compiler.diagnostics import CompileError, Diagnostic, ParseError, excerpt
 from omnigraph.compiler.ir.write_ops import UpdateNode
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.advice import Advice, advise
@@ -35,10 +35,11 @@ class Finding:
     property: str | None = None
     query_names: tuple[str, ...] | None = None
     excerpt: tuple[str, ...] = ()  # for people: the lines with the caret
+    place: Mapping[str, Any] = field(default_factory=dict)  # for programs: line, column and span
 
     def to_json(self) -> dict[str, Any]:
         """The shape of the contract; absent fields are left out."""
-        found: dict[str, Any] = {"severity": self.severity, "code": self.code, "message": self.message}
+        found: dict[str, Any] = {"severity": self.severity, "code": self.code, "message": self.message, **self.place}
         if self.type_name is not None:
             found["type_name"] = self.type_name
         if self.property is not None:
@@ -152,7 +153,7 @@ def lint(
         else:
             valid.append(checked)
             results.append(QueryResult(query.name, query.is_mutation, _warnings(query), operation=describe(checked)))
-    findings = [*_about_schema(schema), *_never_updated(valid, catalog), *_remarks(valid, catalog, large_types)]
+    findings = [*_about_schema(schema), *_never_updated(valid, catalog), *_remarks(valid, catalog, large_types, source)]
     return LintReport(schema_source, query_path, tuple(results), tuple(sorted(findings, key=_finding_order)))
 
 
@@ -184,15 +185,26 @@ def _never_updated(valid: list[Checked], catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("warning", "L201", message, type_name, name, tuple(sorted(names)))
 
 
-def _remarks(valid: list[Checked], catalog: Catalog, large_types: Collection[str]) -> Iterator[Finding]:
+def _remarks(valid: list[Checked], catalog: Catalog, large_types: Collection[str], source: Source) -> Iterator[Finding]:
     for checked in valid:
         for advice in advise(checked, catalog, large_types):
-            yield _as_finding(advice, checked.name)
+            yield _as_finding(advice, checked.name, source)
 
 
-def _as_finding(advice: Advice, query_name: str) -> Finding:
+def _as_finding(advice: Advice, query_name: str, source: Source) -> Finding:
     message = f"query `{query_name}`: {advice.message}"
-    return Finding(advice.severity, advice.code, message, advice.type_name, query_names=(query_name,))
+    line, column = source.position(advice.span.start)
+    place = {"line": line, "column": column, "span": list(source.byte_span(advice.span))}
+    lines = excerpt(Diagnostic(advice.code, advice.message, advice.span), source)
+    return Finding(
+        advice.severity,
+        advice.code,
+        message,
+        advice.type_name,
+        query_names=(query_name,),
+        excerpt=lines,
+        place=place,
+    )
 
 
 def _finding_order(finding: Finding) -> tuple[int, str, str, str]:

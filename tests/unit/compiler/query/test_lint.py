@@ -155,31 +155,38 @@ def test_an_update_of_an_edge_asks_for_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "message"),
+    ("text", "code", "place", "message"),
     [
         pytest.param(
             "query q($a: I32) { match { $h: Hut } return { $h.code } }",
             "L203",
+            "$a: I32",
             "query `q`: parameter $a is never used",
             id="unused-parameter",
         ),
         pytest.param(
             "query q() { match { $h: Hut $h path $x $w: Warden } return { $h.code } }",
             "L204",
+            "$w: Warden",
             "query `q`: nothing connects $h, $x with $w; every combination is a row",
             id="cross-product",
         ),
         pytest.param(
             "query q() { match { $h: Hut } return { $h.name, count($h) } }",
             "L206",
+            "count($h)",
             "query `q`: the aggregate column 'count' has no name of its own; add 'as …'",
             id="unnamed-aggregate",
         ),
     ],
 )
-def test_a_remark_is_an_info_and_changes_no_other_count(text: str, code: str, message: str) -> None:
+def test_a_remark_is_an_info_and_changes_no_other_count(text: str, code: str, place: str, message: str) -> None:
     document = report(text).to_json()
-    assert document["findings"] == [{"severity": "info", "code": code, "message": message, "query_names": ["q"]}]
+    at = text.index(place)
+    where = {"line": 1, "column": at + 1, "span": [at, at + len(place)]}
+    assert document["findings"] == [
+        {"severity": "info", "code": code, "message": message, **where, "query_names": ["q"]}
+    ]
     assert [document[key] for key in ("status", "errors", "warnings", "infos")] == ["ok", 0, 0, 1]
 
 
@@ -200,6 +207,40 @@ def test_ordering_a_large_type_without_a_limit_is_remarked_when_sizes_are_known(
     assert codes(text) == []
     assert codes(text, large_types=["Hut"]) == ["L205"]
     assert codes(text.replace("} }", "} limit 5 }"), large_types=["Hut"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "place"),
+    [
+        ("match { $h: Hut } return { $h.code } order { $h.alt desc, $h.code }", "L205", "$h.alt desc, $h.code"),
+        ("match { $h: Hut $h path $x } return { $h.code, count($x) as n }", "L207", "$h path $x"),
+        (
+            "match { $h: Hut optional { $h.open $h <path> $x } } return { $h.code, count($x) as n }",
+            "L207",
+            "$h <path> $x",
+        ),
+        (
+            "match { $h: Hut either { $w guards $h } or { $h path $_ } } return { count($h) as n }",
+            "L207",
+            "$w guards $h",
+        ),
+        ("match { $h: Hut } with { $h, count(*) as n } match { $w: Warden } return { $w }", "L204", "$w: Warden"),
+        (
+            "match { $h: Hut } return { $h.code as min } union match { $h: Hut } return { min($h.code) }",
+            "L206",
+            "min($h.code)",
+        ),
+        ("match { $h: Hut optional { $w: Warden } } return { $h, $w }", "L204", "optional { $w: Warden }"),
+    ],
+)
+def test_a_remark_has_the_place_it_is_about(text: str, code: str, place: str) -> None:
+    text = f"// places are those of the whole file: ä\nquery q() {{ {text} }}"
+    found = report(text, large_types=["Hut"])
+    places = [finding.place["span"] for finding in found.findings if finding.code == code]
+    start = len(text[: text.index(place)].encode())
+    assert places[0] == [start, start + len(place)]
+    (line, *_) = (finding.excerpt for finding in found.findings if finding.code == code)
+    assert line[0].startswith(" --> q.gq:2:")
 
 
 def test_every_use_of_a_parameter_counts() -> None:
