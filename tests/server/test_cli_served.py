@@ -370,4 +370,4 @@ match { $p: Persn } return { $p };
     drawn = desk.run("draw", *at, "-e", 'match { $p: Person { name: "Eve" } } return { $p }')
     assert drawn.stdout == "Person Eve\n"
     gone = desk.run("mutate", *at, "-e", 'delete Person where name = "Eve"')
-    assert gone.stdout.startswith("changed main via unnamed: 1 node,"), gone.stderr
+    assert gone.stdout.startswith("changed main: 1 node,"), gone.stderr

@@ -357,7 +357,7 @@ def test_a_long_table_is_cut_and_paged_at_a_terminal(desk: Desk) -> None:
     text = "match { $p: Person } return { $p.name } order { $p.name }"
     code, screen = at_terminal(desk, "", "query", "--store", "g", "-e", text, then=[("paged:", "")])
     assert code == 0, screen
-    assert "1204 rows from branch main via unnamed, the first 1000 shown" in screen
+    assert "1204 rows from branch main, the first 1000 shown" in screen
     assert "the first 1000 of 1204 rows; --all prints every one" in screen
     assert re.search(r"\n\d+(\.\d)? m?s\r?\n", screen)
     code, screen = at_terminal(desk, "", "query", "--store", "g", "--all", "-e", text, then=[("paged:", "")])

@@ -264,7 +264,7 @@ def test_a_body_alone_is_run_and_corrected_as_it_was_typed(desk: Desk) -> None:
     found = desk.run("query", "--store", "g", "-e", "match { $p: Person } return { count($p) as n }", "--json")
     assert (found.json["query_name"], found.json["rows"]) == ("unnamed", [{"n": 4}])
     gone = desk.run("mutate", "--store", "g", "-e", '// no braces\ndelete Person where name = "Bob"')
-    assert gone.stdout == "changed main via unnamed: 1 node, 3 edges\n"
+    assert gone.stdout == "changed main: 1 node, 3 edges\n"
 
     wrong = desk.run("query", "--store", "g", "--json", "-e", "match { $p: Person }\nreturn { $p.nam }")
     *_, below, hint, details = wrong.stderr.splitlines()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from omnigraph.cli.terminal.output import compact, pretty
+from omnigraph.compiler.query import UNNAMED
 from omnigraph.display import counted
 from omnigraph.engine.values.text_table import TextColumn, TextLayout, text_table, value_column
 
@@ -105,7 +106,16 @@ def _headline(envelope: Envelope) -> str:
         place = f"branch {envelope.branch}" if envelope.branch is not None else "target"
     found = counted(len(envelope.rows) if envelope.row_count is None else envelope.row_count, "row")
     shown = "" if envelope.row_count is None else f", the first {len(envelope.rows)} shown"
-    return f"{found} from {place} via {envelope.query_name}{shown}"
+    return f"{found} from {place}{via(envelope.query_name)}{shown}"
+
+
+def via(query_name: str) -> str:
+    """Which query an answer comes from; a body alone has no name to tell.
+
+    >>> via("friends"), via("unnamed")
+    (' via friends', '')
+    """
+    return "" if query_name == UNNAMED else f" via {query_name}"
 
 
 def _objects(envelope: Envelope) -> Iterator[Mapping[str, Any]]:

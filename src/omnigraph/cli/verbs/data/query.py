@@ -13,7 +13,7 @@ from omnigraph.cli.input.params import Texts, params_of
 from omnigraph.cli.input.query_text import declared_query, require_kind, source_of, text_params
 from omnigraph.cli.terminal import output, pages
 from omnigraph.cli.terminal.commits import note_commit
-from omnigraph.cli.terminal.rows import Envelope, metadata, render
+from omnigraph.cli.terminal.rows import Envelope, metadata, render, via
 from omnigraph.cli.verbs.data.batch import mutate_batch
 from omnigraph.cli.verbs.data.load import embeddings_json, embeddings_text
 from omnigraph.display import counted
@@ -136,7 +136,7 @@ def _print_mutation(call: Call, done: MutationResult) -> None:
         )
         return
     counts = f"{counted(done.affected_nodes, 'node')}, {counted(done.affected_edges, 'edge')}"
-    output.line(f"changed {done.branch} via {done.query_name}: {counts}")
+    output.line(f"changed {done.branch}{via(done.query_name)}: {counts}")
     if done.actor_id is not None:
         output.line(f"actor_id: {done.actor_id}")
     for line in embeddings_text(done.embeddings):
