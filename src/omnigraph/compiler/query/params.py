@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
+from omnigraph.compiler.diagnostics import nearest_name
 from omnigraph.compiler.query import ast
 from omnigraph.compiler.query.host_values import json_value
 from omnigraph.compiler.temporal import BadTemporal, Date, DateTime, parse_date, parse_datetime
@@ -28,10 +29,11 @@ def bind_params(query: ast.Query, given: object) -> dict[str, ParamValue]:
         given = {}
     if not isinstance(given, Mapping):
         raise ParameterError("P001", f"parameters must be a JSON object, not {_json_kind(given)}")
-    return {param.name: _bind(param, given) for param in query.params}
+    spare = [str(name) for name in given.keys() - {param.name for param in query.params}]
+    return {param.name: _bind(param, given, spare) for param in query.params}
 
 
-def _bind(param: ast.Param, given: Mapping[object, object]) -> ParamValue:
+def _bind(param: ast.Param, given: Mapping[object, object], spare: Sequence[str]) -> ParamValue:
     if param.name in given:
         value = given[param.name]
         if value is not None:
@@ -44,6 +46,9 @@ def _bind(param: ast.Param, given: Mapping[object, object]) -> ParamValue:
     if param.type.nullable:
         return None
     message = f"parameter '{param.name}' ({param.type}) is missing"
+    # An undeclared name is ignored, unless it is what the missing one was meant to be.
+    if (typed := nearest_name(param.name, spare)) is not None:
+        message += f"; '{typed[:64]}' was given"
     raise ParameterError("P006", message, parameter=param.name)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from omnigraph.compiler.diagnostics import did_you_mean
+from omnigraph.compiler.diagnostics import did_you_mean, nearest_name
 from omnigraph.compiler.functions import FUNCTIONS
 
 # What other languages call ours.
@@ -35,6 +35,7 @@ _ELSEWHERE = {
     "dayofweek": "weekday",
     "dow": "weekday",
     "mean": "avg",
+    "average": "avg",
     "stddev_samp": "stddev",
     "std": "stddev",
     "var": "variance",
@@ -66,4 +67,7 @@ def unknown_function(word: str, special: Iterable[str]) -> str:
     if ours is not None:
         return f"it is called {ours} here"
     known = [*FUNCTIONS, *special]
-    return did_you_mean(word, known) or "docs/reference/query.md lists the functions"
+    meant = did_you_mean(word, known)
+    if meant is None and (other := nearest_name(word, _ELSEWHERE)) is not None:
+        return f"'{other}' is called {_ELSEWHERE[other]} here"
+    return meant or "docs/reference/query.md lists the functions"

@@ -106,6 +106,7 @@ def new_graph(accepted: Accepted) -> NewGraph:
 
 
 # The only query without a brace: a body alone that deletes.
+_FOREIGN = re.compile(r"\s*(?:select|match|with|create|merge|insert|update|delete)\b", re.IGNORECASE)
 _DELETION = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*+delete\s+\w+\s+where\s", re.DOTALL)
 
 
@@ -124,7 +125,8 @@ def read_source(given: Text) -> Source:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise NotFound(f"'{path}' is not a file, and not a schema or query text either") from None
+        about = "; a query begins with 'query' or 'match {'" if _FOREIGN.match(str(given)) else ""
+        raise NotFound(f"'{path}' is not a file, and not a schema or query text either{about}") from None
     except OSError as error:
         raise BadRequest(f"'{path}' cannot be read: {error.strerror}") from error
     except ValueError as error:

@@ -31,6 +31,13 @@ def code_of(declared: str, value: Any) -> str:
     return caught.value.code
 
 
+def test_a_missing_parameter_names_the_undeclared_one_it_may_be() -> None:
+    with pytest.raises(ParameterError, match=r"^P006: parameter 'limit' \(I64\) is missing; 'limt' was given$"):
+        bind_params(query("$limit: I64, $limits: I64"), {"limt": 1, "limits": 2})
+    with pytest.raises(ParameterError, match=r"^P006: parameter 'limit' \(I64\) is missing$"):
+        bind_params(query("$limit: I64, $limits: I64"), {"other": 1, "limits": 2})
+
+
 U64_MAX = 2**64 - 1
 
 ACCEPTED = [

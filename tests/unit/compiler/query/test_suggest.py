@@ -50,6 +50,23 @@ def help_for(body: str) -> str:
         ("match { $h: Hut } return { cont($h.name) as n }", "did you mean 'count'?"),
         ("match { $h: Hut } return { monht($h.name) as n }", "did you mean 'month'?"),
         ("update Hut set { altitude: 1 } where serach(name) = 1", "docs/reference/query.md lists the functions"),
+        # What another language calls it, misspelt.
+        ("match { $h: Hut } return { averge($h.altitude) as n }", "'average' is called avg here"),
+        ("match { $h: Hut } return { mean($h.altitude) as n }", "it is called avg here"),
+        # What to do where something cannot stand.
+        (
+            "match { $h: Hut count($h) > 1 } return { $h }",
+            "group in 'with' and use 'having', or count a pattern: count(… match { … })",
+        ),
+        (
+            "match { $h: Hut } return { sum(count($h)) as n }",
+            "put the inner one into 'with', under a name, and use that",
+        ),
+        (
+            "match { $h: Hut } return { $h.name + 1 as n }",
+            "'+' joins two texts; make one of the other side with to_string(…)",
+        ),
+        ("match { $h: Hut shortest $p: $h path $x } return { $p.cost }", "only a 'cheapest' path has a cost"),
         # A keyword where one fits.
         ("match { $h: Hut } retrun { $h }", "did you mean 'return'?"),
         ("match { $h: Hut } return { $h } oder { $h.name }", "did you mean 'order'?"),

@@ -326,7 +326,9 @@ def _number(found: ir.Expr, expr: ast.Expr, op: str, scope: Scope) -> ir.Expr:
     if not (isinstance(found.type, PropType) and found.type.is_numeric):
         help_text = None
         if isinstance(found.type, PropType) and found.type.scalar in _MOMENTS and not found.type.list:
-            help_text = 'add a duration ("P7D"), or use date_diff(…)'.replace('("P7D")', ': duration("P7D")')
+            help_text = 'add a duration: duration("P7D"), or use date_diff(…)'
+        elif op == "+" and isinstance(found.type, PropType) and found.type.scalar == "String":
+            help_text = "'+' joins two texts; make one of the other side with to_string(…)"
         raise scope.error("T7", f"'{op}' needs numbers, not {describe(found)}", expr.span, help_text)
     return found
 

@@ -94,6 +94,10 @@ def operand(expr: ast.Expr, scope: Scope, place: Place) -> ir.Expr:
             return check_aggregate(expr, scope, lambda part: operand(part, scope, inside))
         case ast.Agg():
             help_text = "give it a name in return, and use the name" if place.what in ("order", "having") else None
+            if place.what == "a filter":
+                help_text = f"group in 'with' and use 'having', or count a pattern: {expr.name}(… match {{ … }})"
+            elif place.what == "an aggregate":
+                help_text = "put the inner one into 'with', under a name, and use that"
             raise scope.error(
                 place.aggregate_code, f"{expr.name}(…) cannot stand in {place.what}", expr.span, help_text
             )
@@ -132,6 +136,8 @@ def property_of(prop: ast.Prop, scope: Scope) -> ir.Property:
                 "T6", f"{info.name} has no property '{prop.name}'", prop.span, "the ends of an edge are 'from' and 'to'"
             )
         message = f"{info.name} has no property '{prop.name}'"
+        if isinstance(variable, PathVar) and prop.name == "cost":
+            raise scope.error("T6", message, prop.span, "only a 'cheapest' path has a cost")
         known = [*info.properties, *(() if isinstance(variable, PathVar) else ("id",))]
         raise scope.error("T6", message, prop.span, scope.suggest_or_list(prop.name, known, "properties"))
     return ir.Property(prop.var, prop.name, kind.with_nullable(kind.nullable or variable.optional))
