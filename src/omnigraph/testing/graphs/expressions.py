@@ -53,6 +53,20 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "a-truth-value-alone": (_read("$h: Hut $h.open", "$h.code"), [("h1",), ("h4",)]),
     "not-a-truth-value": (_read("$h: Hut not $h.open", "$h.code"), [("h2",)]),
     "range": (_read("$h: Hut 1200 <= $h.alt < 1800", "$h.code"), [("h1",)]),
+    "ranges": (
+        _read("$h: Hut", "1200 < $h.alt <= 1800 as a, 1800 > $h.alt >= 1200 as b, 1800 >= $h.alt > 1200 as c"),
+        [(False, True, False), (True, False, True), (None, None, None), (True, False, True)],
+    ),
+    "remainders-and-negatives": (
+        _read("$h: Hut", "-$h.alt % 7 as x, -($h.alt - 1500) * 0.5 as y, list($h.code, $h.name) as z"),
+        [
+            (-3, 150.0, ["h1", "Alm"]),
+            (-1, -150.0, ["h2", "Alpin Rest"]),
+            (None, None, ["h3", "Bergheim"]),
+            (-1, -150.0, ["h4", "Cabin"]),
+        ],
+    ),
+    "a-long-list": (_read(f"$h: Hut $h.alt in [{', '.join(map(str, range(1100, 1300)))}]", "$h.code"), [("h1",)]),
     "or-of-not": (_read("$h: Hut ($h.open or not $h.alt < 1800)", "$h.code"), [("h1",), ("h2",), ("h4",)]),
     "ends-with": (_read('$h: Hut $h.name ends_with "st"', "$h.code"), [("h2",)]),
     "icontains": (_read('$h: Hut $h.name icontains "ALP"', "$h.code"), [("h2",)]),
@@ -94,7 +108,7 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         [("h2",), ("h3",)],
     ),
     "order-by-an-expression": (
-        _read("$h: Hut", "$h.code", "order { length($h.name) desc, lower($h.name) }"),
+        _read("$h: Hut", "$h.code", "order { length($h.name) desc, lower($h.name) asc }"),
         [("h2",), ("h3",), ("h4",), ("h1",)],
     ),
     "order-by-a-condition": (

@@ -47,12 +47,39 @@ STAGE_CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         _q("match { $h: Hut } with { max($h.alt) as top } match { $h: Hut $h.alt = top } return { $h.code, top }"),
         [("h2", 1800), ("h4", 1800)],
     ),
+    "spreads-of-nodes": (
+        _q(
+            "match { $h: Hut $h path $g } "
+            "with { $h, stddev($g.alt) as s, variance($g.alt * 0.1) as v, avg($g.alt) as a } "
+            "return { $h.code, s, v, a }"
+        ),
+        [("h1", 0.0, 0.0, 1800.0), ("h2", None, None, None), ("h3", None, None, 1200.0), ("h4", None, None, 1800.0)],
+    ),
     "share-of-the-whole": (
         _q(
             "match { $h: Hut } with { sum($h.alt) as whole } match { $h: Hut $h.alt is not null } "
             "return { $h.code, round($h.alt / whole, 3) as share }"
         ),
         [("h1", 0.25), ("h2", 0.375), ("h4", 0.375)],
+    ),
+    "a-stage-from-an-offset-on": (
+        _q(
+            "match { $h: Hut } with { $h } order { $h.code } limit 2 offset 1 "
+            "return { count(*) as n, min($h.code) as c }"
+        ),
+        [(2, "h2")],
+    ),
+    "a-column-alone-is-a-condition": (
+        _q("match { $h: Hut } with { $h, $h.open as o, $h.alt > 1500 as high } match { high o } return { $h.code }"),
+        [("h4",)],
+    ),
+    "a-column-alone-beside-other-clauses": (
+        _q(
+            "match { $h: Hut } with { $h, $h.open as o, $h.alt > 1500 as high } "
+            "match { $h.alt is not null  o or high  not { o $h path $g  $g.open }  either { o } or { high } } "
+            "return { $h.code, if(o, 1, 0) as n, case when high then 1 end as m }"
+        ),
+        [("h2", 0, 1)],
     ),
     "three-stages": (
         _q(

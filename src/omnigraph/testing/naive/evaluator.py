@@ -167,7 +167,10 @@ class _Evaluation(Matching):
             scores = dict(enumerate(scores[place] for place in sorted(scores)))
         self.matched = matched
         before: Callable[[int, int], int] = lambda a, b: self.compare(matched, scores, a, b)  # noqa: E731
-        order = sorted(range(len(matched)), key=cmp_to_key(before))
+        places = [*range(len(matched))]
+        if read.having and not read.grouped:  # what it drops has no place in the order, and may fail there
+            places = [place for place in places if self.kept(self.projected(matched[place], matched))]
+        order = sorted(places, key=cmp_to_key(before))
         matched = [matched[place] for place in order]
         shown = matched
         if limit is not None and not (read.grouped or read.having or read.distinct or read.per):

@@ -188,6 +188,15 @@ class Record:
         return json.dumps({**head, "data": data}, ensure_ascii=False)
 
 
+def record_of(document: Mapping[str, Any]) -> Record:
+    """A line of a load file, read."""
+    values = {name: value for name, value in document.get("data", {}).items() if name != "id"}
+    entity = document.get("data", {}).get("id")
+    if "edge" in document:
+        return Record(document["edge"], values, entity, document["from"], document["to"])
+    return Record(document["type"], values, entity)
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a write did: the new image and how many entities it touched."""
