@@ -27,6 +27,7 @@ _SCAN_RATIO = 200
 _WIDE_SCAN_RATIO = 20
 SMALL_TABLE = 4_096
 _LARGEST_IN_MEMORY = 1 << 20
+_LARGEST_ARRAY = 1 << 31  # bytes of texts, whose offsets have 32 bits
 SCAN_SECONDS_PER_ROW = 4e-8
 _SHORT = 96  # bytes of a row, up to which texts move into memory as numbers do
 _SCAN_SECONDS_PER_BYTE = 2e-9
@@ -313,7 +314,20 @@ class Entities:
     def _all_pages(self, name: str) -> Held | None:
         pages = self._facts.pages
         found = None if pages is None else pages.whole(name, self._layout.types[name])
-        return None if found is None else Held(RowSpan(found[0], found[0] + len(found[1])), found[1])
+        if found is None:
+            return None
+        first, values = found
+        if len(values) == 1:
+            return Held(RowSpan(first, first + len(values[0])), values[0])
+        rows, size = sum(map(len, values)), sum(each.nbytes for each in values)
+        if rows != self.row_count or not self._columns.accepts(size) or size >= _LARGEST_ARRAY:
+            return None  # files also have the rows that were deleted
+        # In one piece from now on; what the files had is let go of when room is needed.
+        known, span = self._hot(ROW_ID), RowSpan(first, first + rows)
+        index = known.index if known is not None and known.index.is_like(span) else span
+        held = Held(index, pa.concat_arrays(values))
+        self._columns.put((self.version_key, name), held)
+        return held
 
     def _hot(self, name: str) -> Held | None:
         # Under another schema the same stored column may have another name and type here.

@@ -45,7 +45,7 @@ def gathered(values: pa.Array, positions: Rows) -> pa.Array:
 
 
 def _held_bytes(held: Held) -> int:
-    return int(held.values.nbytes + held.index.rows.nbytes)
+    return int(held.values.nbytes + held.index.nbytes)
 
 
 COLUMNS: CacheKind[Held] = CacheKind("columns", _held_bytes, share=1 / 4)

@@ -43,6 +43,9 @@ _PAGES_AHEAD = 2
 # Of so many pages or more the second half is read together: a million people are looked up all over their table, and
 # each of 31 pages made one of the first 120 look-ups take 3 ms.
 _MANY_PAGES = 8
+_ASKED = 0.5
+# … and of one of many files after fewer: ten million people are in ten files, and half of each would take 250 look-ups.
+_MANY_FILES, _ASKED_OF_MANY = 4, 0.125
 _EMPTY_BYTES = 4 << 10
 _REMEMBERED = 4_096
 
@@ -93,11 +96,11 @@ class PagedColumn:
         self._put(number, page)
         return page
 
-    def complete(self) -> Iterator[pa.Array]:
-        """Read what is missing, in few pieces, once half of many pages were asked for one by one."""
+    def complete(self, asked: float) -> Iterator[pa.Array]:
+        """Read what is missing, in few pieces, once such a share of many pages was asked for one by one."""
         pages, missing = len(self._pages), self._left
         size = int(self.nbytes * pages / max(pages - missing, 1))
-        if not 0 < missing <= pages // 2 or pages < _MANY_PAGES or self._spare() < missing:
+        if not 0 < missing <= pages * (1 - asked) or pages < _MANY_PAGES or self._spare() < missing:
             return
         if not self._memory.cache(PAGES).accepts(size):
             return
@@ -206,16 +209,19 @@ class PagedTable:
         places = RowPlaces.of(table)
         return None if places is None else cls(places, table.address.root)
 
-    def whole(self, name: str, kind: pa.DataType) -> tuple[int, pa.Array] | None:
-        """The first row id and all values of a column whose pages are all here, if its rows follow one another."""
+    def whole(self, name: str, kind: pa.DataType) -> tuple[int, list[pa.Array]] | None:
+        """The first row id and all values of a column, file by file, if all of its pages are here."""
         field = self._places.fields.get(name)
-        if field is None or self._places.only is None:
+        files = [file for _, file in self._places.gapless]
+        if field is None or not files:
             return None
-        run, file = self._places.only
-        column = self._memory.cache(PAGES).get((file.path, field))
-        if column is None or column.whole is None or column.type != kind:
-            return None
-        return run.first, column.whole
+        cache, found = self._memory.cache(PAGES), []
+        for file in files:
+            column = cache.get((file.path, field))
+            if column is None or column.whole is None or column.type != kind:
+                return None
+            found.append(column.whole)
+        return self._places.gapless[0][0].first, found
 
     def values(self, name: str, rows: Rows, kind: pa.DataType, read: OnRead) -> pa.Array | None:
         """The values of these rows, if their pages are here or few enough to be read now."""
@@ -265,7 +271,7 @@ class PagedTable:
             return False
         read(page)
         try:
-            for more in column.complete():
+            for more in column.complete(_ASKED if len(self._places.gapless) < _MANY_FILES else _ASKED_OF_MANY):
                 read(more)
         except StorageError:
             pass  # as above

@@ -36,6 +36,10 @@ class RowIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes)
+
     def positions(self, rows: Rows) -> Rows:
         """The position of each row; every one must be present."""
         return rows - self._first if self._consecutive else np.searchsorted(self.rows, rows)
@@ -109,6 +113,10 @@ class RowSpan(RowIndex):
 
     def __len__(self) -> int:
         return self._last + 1 - self._first
+
+    @property
+    def nbytes(self) -> int:
+        return 0
 
     def is_array(self, rows: Rows) -> bool:
         return False  # there is no array

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,6 +61,9 @@ class RowPlaces:
         self._elsewhere = np.sort(np.concatenate(short)) if short else np.empty(0, np.int64)
         self.only = runs[0] if len(runs) == 1 and not scattered else None
         """The run that has every row, and its file; None when there are more."""
+        self.gapless = runs if not scattered and _follow_one_another(runs) else []
+        """The runs that have every row, and their files, where each is a whole file and begins where the one before it
+        ends; else nothing."""
 
     @property
     def nbytes(self) -> int:
@@ -106,6 +110,11 @@ class RowPlaces:
                 place = np.searchsorted(listed.ids, rows[positions])
                 found.append(Found(file, positions, listed.offsets[place]))
         return found if bool((times == 1).all()) else None
+
+
+def _follow_one_another(runs: list[tuple[Run, DataFile]]) -> bool:
+    whole = all(run.offset == 0 and run.end - run.first == file.rows for run, file in runs)
+    return whole and all(before.end == after.first for (before, _), (after, _) in pairwise(runs))
 
 
 def _first(run: Run) -> int:

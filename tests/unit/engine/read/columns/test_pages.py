@@ -14,6 +14,7 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.read.columns import entities as entities_module
 from omnigraph.engine.read.columns import pages as pages_module
+from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.pages import PAGES, PagedTable
 from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget
@@ -240,7 +241,39 @@ def test_the_second_half_of_many_pages_is_read_together(graph: og.Graph, monkeyp
     assert sum(read) == len(everything)
     whole = pages.whole("n", pa.int64())
     assert whole is not None
-    assert whole[1].to_pylist() == expected
+    assert [each.to_pylist() for each in whole[1]] == [expected]
+
+
+def entities_of(graph: og.Graph) -> Entities:
+    return Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
+
+
+def test_a_column_of_several_files_is_whole_when_each_of_them_is(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages_module, "_MANY_PAGES", 2)
+    monkeypatch.setattr(pages_module, "_MANY_FILES", 2)
+    graph.load(rows(range(ROWS, 2 * ROWS)), type="Node")
+    table = entities_of(graph)
+    asked, everything = 0, table.all_rows()
+    expected = table.handle.scan(["text"])["text"].to_pylist()
+    for place in (0, 8, 16, ROWS, ROWS + 8, ROWS + 16):
+        assert entities_of(graph).values("text", everything[place : place + 1]).to_pylist() == [expected[place]]
+        asked += 1
+        if (held := entities_of(graph).held_whole("text")) is not None:
+            break
+    assert ROWS <= place < 2 * ROWS, "a few pages of each file, not all of them"
+    assert asked < 6
+    assert held is not None
+    assert held.values.to_pylist() == expected
+    assert held.take(everything[5:70:7]).to_pylist() == expected[5:70:7]
+    assert entities_of(graph).whole("text").values.to_pylist() == expected
+
+    graph.mutate('query q() { delete Node where k = "k003" }')
+    assert entities_of(graph).held_whole("text") is None, "files still have what was deleted"
+    left = entities_of(graph).whole("text")
+    assert left.values.to_pylist() == [value for place, value in enumerate(expected) if place != 3]
+    assert 3 not in left.index.rows.tolist()
 
 
 def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:
