@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ def test_a_process_has_one_session(spark: Any) -> None:
     assert session.spark_session() is spark
     assert session.spark_session("local[2,4]") is spark
     assert session.parallelism(spark) == 2
+
+
+def test_every_thread_has_the_session_of_the_process(spark: Any) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(session.is_running).result()
+        assert pool.submit(session.spark_session).result() is spark
 
 
 def test_another_address_than_that_of_the_active_session_is_refused(

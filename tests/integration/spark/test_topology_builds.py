@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.read.columns import key_index_store
 from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.key_index import KeyPart
+from omnigraph.engine.read.topology import files
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
@@ -82,6 +85,32 @@ def test_pieces_join_to_what_one_build_makes(graph: og.Graph, tmp_path: Path, ed
     build_spread(ends, lambda work, items: [work(item) for item in items], str(tmp_path), range_edges=9_000)
     _same(load_lists(ends.place, "out"), expected.out)
     _same(load_lists(ends.place, "in"), expected.lists("in"))
+
+
+def test_tasks_find_the_key_index_of_an_earlier_version_with_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_index_store, "_WORTH_KEEPING", 10)
+    monkeypatch.setattr(files, "WORTH_KEEPING", 10)
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        people = _named("p", 50)
+        graph.load(pa.table({"handle": people}), type="Person", runner="inline")
+        graph.load(pa.table({"from": people, "to": people.take(pa.array(np.arange(50)[::-1]))}), edge="Knows")
+        key_index_store.keep_keys(graph.view(), {"node:Person"})
+        before = graph.view().entry(graph.view().catalog.nodes["Person"]).version
+        graph.ensure_indices()
+        assert graph.view().entry(graph.view().catalog.nodes["Person"]).version > before
+        ends = _ends(graph, "Knows")
+        expected = build_topology(ends)
+
+        def made(*given: Any) -> KeyPart:
+            pytest.fail("a task indexes the keys by itself")
+
+        monkeypatch.setattr(KeyPart, "of", made)
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        build_spread(ends, lambda work, items: [work(item) for item in items], str(scratch), range_edges=20)
+        _same(load_lists(ends.place, "out"), expected.out)
 
 
 def test_indexing_on_spark_leaves_the_topologies_built(graph: og.Graph, spark: Any) -> None:

@@ -54,6 +54,8 @@ def spark_session(master: str | None = None, *, quiet: bool = False) -> Any:
         raise BadRequest("the Spark runner needs pyspark: install omnigraph[spark]") from None
     wanted = master or os.environ.get(MASTER)
     active = SparkSession.getActiveSession()
+    if active is None and (active := _instantiated(sys.modules["pyspark.sql"])) is not None:
+        activated(active)  # another thread has started it
     if active is not None:
         _require_same(active, wanted, "spark=" if master else f"the environment variable {MASTER}")
         return active
@@ -98,7 +100,10 @@ def is_running() -> bool:
     if os.environ.get(MASTER):
         return True
     running = sys.modules.get("pyspark.sql")
-    return running is not None and running.SparkSession.getActiveSession() is not None
+    if running is None:
+        return False
+    # A session is active in the threads that have used it, but runs for all of them.
+    return running.SparkSession.getActiveSession() is not None or _instantiated(running) is not None
 
 
 def may_start_here(master: str | None) -> bool:

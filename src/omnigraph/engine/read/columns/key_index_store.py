@@ -78,6 +78,21 @@ def keep_keys(view: View, only: Collection[str] | None = None) -> None:
             table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
 
 
+def keep_exactly(table: Entities) -> None:
+    """Index the ids of exactly this version of a large table, for tasks that look for it beside the graph.
+
+    What an earlier version with the same rows has is written again: without it each of them would make its own.
+    """
+    artifact = key_artifact(table)
+    if table.row_count < _least(table) or kept_keys(artifact.place) is not None:
+        return
+    older = _brought_up_to_date(table)
+    if older is not None and older.later is None and older.alive is None:
+        artifact.save({name: getattr(older.base, name) for name in _PARTS})
+    else:
+        table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
+
+
 def remember_keys(table: Entities, nodes: pa.Table, *, keep: bool) -> None:
     """Index the ids that somebody else has just read; `nodes` is the whole table as `id` and row id."""
     if table.row_count > SMALL_TABLE:

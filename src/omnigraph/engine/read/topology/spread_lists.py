@@ -22,7 +22,7 @@ from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyPart
-from omnigraph.engine.read.columns.key_index_store import kept_keys, key_artifact
+from omnigraph.engine.read.columns.key_index_store import keep_exactly, kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered
 from omnigraph.engine.read.topology.files import save_lists
@@ -48,6 +48,7 @@ class _Nodes:
 
     @classmethod
     def of(cls, table: Entities) -> _Nodes:
+        keep_exactly(table)
         return cls(table.handle.address, table.entry.version, key_artifact(table).place)
 
     def part(self) -> KeyPart:
