@@ -239,7 +239,7 @@ def test_a_partitioned_index_measures_exactly_what_it_finds(tmp_path: Path, monk
         return float(np.mean([len(true & each) / 10 for true, each in zip(nearest_ten, codes, strict=True)]))
 
     few, usual, every = recall(1), recall(None), recall(partitions(COUNT))
-    assert few < 0.7 < usual < every
+    assert few < 0.7 < usual <= every  # an index that is trained anew may find all with fewer partitions
     assert every > 0.99
     with pytest.raises(og.errors.ParameterError, match=r"partitions that nearest.* must be at least 1, got 0"):
         graph.query(text, params={"v": query, "n": 0})
