@@ -24,7 +24,7 @@ from omnigraph.server.http.exchange import PRECONDITION
 from omnigraph.server.http.protocol import HEADER_BYTES, protocol
 from omnigraph.server.http.rendering import SNAPSHOT_ID
 from omnigraph.server.process.deployment import Deployment
-from omnigraph.server.process.heap import choose_allocator, return_freed
+from omnigraph.server.process.heap import return_freed
 from omnigraph.server.process.listening import announce, parse_bind
 from omnigraph.server.process.reload import follow_applied
 from omnigraph.server.settings import Settings
@@ -36,7 +36,6 @@ _LOG = logging.getLogger("omnigraph.server")
 
 def run(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool = False) -> None:
     """Serve until SIGINT or SIGTERM; requests in flight end first. The parent of a worker says where it listens."""
-    choose_allocator()
     if deployment.successor is not None:
         # Until the loop listens for it, being asked to reload must not end the process.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)

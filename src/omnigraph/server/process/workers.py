@@ -32,7 +32,7 @@ _LOG = logging.getLogger("omnigraph.server")
 def serve_with(deploy: Deploy, settings: Settings, listen: Callable[[], socket.socket], *, workers: int = 1) -> None:
     """Open the graphs, bind, say where, serve; with several workers each opens them for itself after the fork."""
     if workers == 1:
-        _serve(deploy(), settings, listen())
+        _serve(_opened(deploy), settings, listen())
         return
     if settings.metrics_bind is not None:
         raise StartRefused(f"{METRICS_BIND} works with one worker only; scrape /metrics instead")
@@ -135,7 +135,7 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what it is about to open is new enough
-        deployment = deploy()
+        deployment = _opened(deploy)
         if deployment.successor is None:
             signal.signal(signal.SIGHUP, hangup)
         _serve(deployment, settings, listening, worker=True)
@@ -145,6 +145,14 @@ def _forked(deploy: Deploy, settings: Settings, listening: socket.socket) -> int
     finally:
         sys.stderr.flush()
         os._exit(status)
+
+
+def _opened(deploy: Deploy) -> Deployment:
+    """The deployment, opened after it is decided how this process allocates: opening starts threads."""
+    from omnigraph.server.process.heap import choose_allocator
+
+    choose_allocator()
+    return deploy()
 
 
 def _serve(deployment: Deployment, settings: Settings, listening: socket.socket, *, worker: bool = False) -> None:
