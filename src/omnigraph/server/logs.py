@@ -43,7 +43,7 @@ else:
 
 
 class LineBatches(_Handler):
-    """Writes the lines of one turn of the event loop together; those of other threads, and warnings, at once.
+    """Writes the lines of one turn of the event loop together; those of other threads, warnings and refusals at once.
 
     Every write lets another thread take the interpreter. A request has five lines, and beside long reads it waited
     for the interpreter after each of them.
@@ -67,7 +67,8 @@ class LineBatches(_Handler):
         self._lines.append(line)
         self._size += len(line)
         loop = asyncio._get_running_loop()
-        if loop is None or record.levelno >= logging.WARNING:
+        refused = getattr(record, "allowed", True) is False  # who was refused does not know it before the log does
+        if loop is None or refused or record.levelno >= logging.WARNING:
             self.flush()
         elif self._due is not loop:
             self._due = loop

@@ -68,6 +68,17 @@ def test_lines_outside_of_an_event_loop_and_warnings_are_written_at_once(log: lo
     asyncio.run(request())
 
 
+def test_a_refusal_is_written_before_its_answer(log: logging.Logger, stream: Stream) -> None:
+    async def request() -> None:
+        log.info("begun")
+        log.info("read", extra={"allowed": True})
+        assert stream.writes == 0
+        log.info("export", extra={"allowed": False})
+        assert stream.messages == ["begun", "read", "export"]
+
+    asyncio.run(request())
+
+
 def test_a_write_stays_short_enough_for_a_pipe_of_several_workers(log: logging.Logger, stream: Stream) -> None:
     async def request() -> None:
         for _ in range(30):
