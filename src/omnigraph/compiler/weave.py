@@ -174,7 +174,7 @@ def _rendered(page: _Page) -> Iterator[str]:
 def _line_start(page: _Page, at: int, indent: str) -> Iterator[str]:
     closes, ends = page.texts[at] in _CLOSERS, page.kinds[at] == END
     trivia = page.trivia[at]
-    if closes:
+    if closes or ends:
         trivia = _consistent([_behind(each) for each in trivia])
     yield "".join(f" {each.text}" for each in trivia if each.stand is Stand.TRAILING)
     lines = [

@@ -96,6 +96,11 @@ def test_schemas_keep_their_tree_and_their_comments(schema: Schema, draw: random
     assert_formats(with_comments(format_schema(schema), draw), "pg")
 
 
+def test_a_comment_inside_the_last_parentheses_ends_the_last_line() -> None:
+    found = assert_formats('edge Knows: Person -> Person @instruction("who"/* whom */)\n', "pg")
+    assert found == 'edge Knows: Person -> Person @instruction("who") /* whom */\n'
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_the_files_of_the_repository_format(path: Path) -> None:
     assert_formats(path.read_bytes().decode(), "gq" if path.suffix == ".gq" else "pg")
