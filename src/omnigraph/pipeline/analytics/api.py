@@ -9,7 +9,6 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from omnigraph.display import Displayed
@@ -86,7 +85,7 @@ class GraphAnalytics(Displayed, Analytics):
         message: str | None = None,
     ) -> NodeValues:
         def inline(network: Network) -> tuple[pa.Array, int | None]:
-            return pa.array(_dense(kernels.components(network.pairs))), None
+            return pa.array(kernels.dense(kernels.components(network.pairs))), None
 
         def distributed(network: SparkNetwork) -> tuple[Any, int | None]:
             from omnigraph.pipeline.analytics import spark_kernels
@@ -111,7 +110,7 @@ class GraphAnalytics(Displayed, Analytics):
 
         def inline(network: Network) -> tuple[pa.Array, int | None]:
             labels, done = kernels.label_propagation(network.pairs, rounds)
-            return pa.array(_dense(labels)), done
+            return pa.array(kernels.dense(labels)), done
 
         def distributed(network: SparkNetwork) -> tuple[Any, int | None]:
             from omnigraph.pipeline.analytics import spark_kernels
@@ -339,12 +338,6 @@ def _source_type(selection: Selection, given: str | None) -> str:
     if given is None:
         raise BadRequest(f"these edges link several node types; say source_type= ({', '.join(names)})")
     return _one_of(given, names, "source_type")
-
-
-def _dense(values: np.ndarray) -> np.ndarray:
-    """Values replaced by their place among the distinct ones."""
-    found: np.ndarray = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    return found
 
 
 def _one_of(value: str, known: Sequence[str], name: str) -> str:

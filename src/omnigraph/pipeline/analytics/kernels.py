@@ -141,6 +141,12 @@ def winners(votes: Rows, count: int) -> Rows:
     return count - 1 - best % count
 
 
+def dense(values: Rows) -> Rows:
+    """Values replaced by their place among the distinct ones."""
+    found: Rows = np.unique(values, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
 def triangles(pairs: Pairs) -> Rows:
     """How many triangles each node is a corner of; direction, loops and parallel edges do not matter."""
     count = pairs.count

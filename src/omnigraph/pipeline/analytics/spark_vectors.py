@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.analytics.kernels import Floats, Teleport, joined, winners
+from omnigraph.pipeline.analytics.kernels import Floats, Teleport, dense, joined, winners
 from omnigraph.pipeline.analytics.spark_lists import ListedEdges, Positions, held_entries
 from omnigraph.pipeline.analytics.spark_network import SparkEdges
 from omnigraph.pipeline.spark.session import parallelism
@@ -50,7 +50,7 @@ class NodeArray:
 
     def dense(self) -> NodeArray:
         """Values replaced by their place among the distinct ones."""
-        return NodeArray(self.spark, self.numbers, np.unique(self.values, return_inverse=True)[1].astype(np.int64))
+        return NodeArray(self.spark, self.numbers, dense(self.values))
 
     def table(self, nodes: pa.Table, name: str) -> pa.Table:
         """Rows of nodes (n, type, id) with their values, in the order of their numbers; null where a node has none."""

@@ -51,7 +51,7 @@ class Gate:
         if value is None:
             return "nothing"
         if self.kind == "freshness":
-            return "unknown, because there is no value" if value == float("inf") else _duration(value)
+            return "unknown (no row has a value)" if value == float("inf") else _duration(value)
         return f"{value:.6g}" if self.kind == "rows" else f"{100 * value:.3g}%"
 
 

@@ -79,8 +79,8 @@ def run(leader: Attempt, after: ExitStack, turn: Turn[Offer] | None = None) -> P
             raise
         return landed
     else:
-        company.answer()  # ahead of what nobody waits for: they prepare their next writes meanwhile
-        company.fold(published)  # in turn: folding files under the next writer's feet would cost it its attempt
+        company.answer()  # before folding: they prepare their next writes meanwhile
+        company.fold(published)  # in turn: beside the next writer's commit it would make that fail and start again
         return published
     finally:
         company.dismiss()
