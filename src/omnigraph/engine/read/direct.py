@@ -20,15 +20,18 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
+from omnigraph.engine.read.columns.few import ascend, numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import KEYS
 from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.direct_search import WordSearch, word_search
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
-from omnigraph.engine.read.plan.route import Hop, Route, Total
+from omnigraph.engine.read.plan.route import AnyRoute, Hop, Route, Total
+from omnigraph.engine.read.plan.search_route import Search
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 from omnigraph.engine.values.arrow import arrow_type, shown_type
@@ -52,7 +55,7 @@ class _Kept:
     """The direct form of a plan, or how often it could not be made."""
 
     planned: Planned  # keeps the id that it is kept under
-    direct: Direct | Counted | None = None
+    direct: Direct | Counted | WordSearch | None = None
     tries: int = 0
 
 
@@ -85,10 +88,12 @@ def direct_answer(
 _ANY_SIZE = ("auto", None)
 
 
-def _key(route: Route | Total, values: Mapping[str, Any]) -> str | None:
+def _key(route: AnyRoute, values: Mapping[str, Any]) -> Any:
     """The key of the node to start from; None for a value that cannot be one, and what counts a table needs none."""
     if isinstance(route, Total):
         return ""
+    if isinstance(route, Search):
+        return route.asked(values)
     key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
     return key if isinstance(key, str) else None
 
@@ -105,7 +110,17 @@ def prepare_direct(run: Run, planned: Planned) -> None:
         return  # a read that is asked once need not be prepared
     kept.tries += 1
     if kept.direct is None and kept.tries & (kept.tries - 1) == 0:
-        kept.direct = _counted(run, planned, route) if isinstance(route, Total) else _made(run, planned, route)
+        kept.direct = _form(run, planned, route, kept.tries)
+
+
+def _form(run: Run, planned: Planned, route: AnyRoute, tries: int) -> Direct | Counted | WordSearch | None:
+    match route:
+        case Total():
+            return _counted(run, planned, route)
+        case Search():
+            return word_search(run, planned, route, tries)
+        case Route():
+            return _made(run, planned, route)
 
 
 class Counted:
@@ -140,7 +155,7 @@ class Direct:
         self._columns, self._schema = end.batch.columns, end.batch.schema
         self._most = _MOST_ROWS
         if hops and end.index is not None:
-            self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(_widest, self._columns)), 1))
+            self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
         self._sorted = False
         self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
@@ -155,7 +170,7 @@ class Direct:
         self._calls += 1
         if self._calls % _TOUCH_EVERY == 0:
             self._touch()
-            self._sorted = self._sorted or (self._calls == _LOOK_AT and _ascend(self._ids))
+            self._sorted = self._sorted or (self._calls == _LOOK_AT and ascend(self._ids))
         found = self._keys.rows_with(key.encode())
         if len(found) > 1:
             return None
@@ -185,36 +200,16 @@ class Direct:
         """The places of these nodes in the order of their ids."""
         places = index.positions(nodes)
         if self._sorted:
-            return _numbers(places)  # neighbours ascend
-        ids = _TAKE.call([self._ids, _numbers(places)], _UNCHECKED)
+            return numbers(places)  # neighbours ascend
+        ids = take(self._ids, numbers(places))
         if len(ids) > _FEW_IDS:
-            return _numbers(places[pc.array_sort_indices(ids).to_numpy()])
+            return numbers(places[pc.array_sort_indices(ids).to_numpy()])
         texts = ids.to_pylist()
-        return _numbers(places[sorted(range(len(texts)), key=texts.__getitem__)])
+        return numbers(places[sorted(range(len(texts)), key=texts.__getitem__)])
 
     def _taken(self, places: pa.Array) -> pa.RecordBatch:
-        columns = [_TAKE.call([column, places], _UNCHECKED) for column in self._columns]
+        columns = [take(column, places) for column in self._columns]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
-
-
-# Called by name, and without a look at bounds that are known to hold: Arrow's own methods take half as long again.
-_TAKE, _UNCHECKED = pc.get_function("array_take"), pc.TakeOptions(boundscheck=False)
-
-
-def _widest(column: pa.Array) -> int:
-    """How many bytes a value of a column takes at most; for one of several parts, those of the whole column."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return int(pc.max(pc.binary_length(column)).as_py() or 0)
-    return max(kind.bit_width // 8, 1) if pa.types.is_primitive(kind) else int(column.nbytes)
-
-
-def _ascend(ids: pa.Array | None) -> bool:
-    return ids is not None and pc.all(pc.less(ids[:-1], ids[1:])).as_py() is True
-
-
-def _numbers(values: Rows) -> pa.Array:
-    return pa.Array.from_buffers(_INT64, len(values), [None, pa.py_buffer(values)])
 
 
 # --- making one --------------------------------------------------------------------------------------
@@ -290,7 +285,7 @@ def _column(table: Entities, name: str) -> Held | None:
     return table.whole(name) if table.is_small else table.held_whole(name)
 
 
-def _sources(run: Run, route: Route | Total | None) -> tuple[Callable[[], object], ...]:
+def _sources(run: Run, route: AnyRoute | None) -> tuple[Callable[[], object], ...]:
     """What has to be asked for now and then, so that it does not count as unused."""
     assert isinstance(route, Route)
     start, end = (run.entities(f"node:{name}") for name in (route.type_name, route.end_type))

@@ -16,7 +16,7 @@ from omnigraph.engine.read.match.leading import expected_starts
 from omnigraph.engine.read.plan.estimates import SnapshotEstimates
 from omnigraph.engine.read.plan.outline import Outline, any_order, collapsing, outline
 from omnigraph.engine.read.plan.refine import refined
-from omnigraph.engine.read.plan.route import Route, Total, route_of
+from omnigraph.engine.read.plan.route import AnyRoute, route_of
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 
@@ -45,7 +45,7 @@ class Planned:
     plan: ReadPlan
     expected: Expected
     outline: Outline
-    route: Route | Total | None = None  # where it can be answered in one go
+    route: AnyRoute | None = None  # where it can be answered in one go
     pace: Pace = field(default_factory=Pace, compare=False)
 
 

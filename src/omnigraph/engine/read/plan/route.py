@@ -1,14 +1,16 @@
-"""Which reads can be answered in one go: plain hops from one node that is named by its key, and the size of a table."""
+"""Which reads can be answered in one go: plain hops from one node named by its key, table sizes, searches by words."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate, Expand, MatchOp, NodeScan, Project, ResultOp, Sort
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.plan.search_route import Search, search_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +43,17 @@ class Total:
     columns: tuple[str, ...]
 
 
-def route_of(plan: ReadPlan, catalog: Catalog) -> Route | Total | None:
+AnyRoute: TypeAlias = Route | Total | Search
+
+
+def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
     """The route of a plan; None when it asks for anything else."""
     if plan.source is not None or plan.parts or not plan.match:
         return None
     if (total := _total(plan)) is not None:
         return total
+    if (search := search_of(plan)) is not None:
+        return search
     start = _start(plan.match[0], catalog)
     hops = _hops(plan.match)
     if start is None or hops is None:

@@ -20,14 +20,14 @@ from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.search.analyzer import Known, analyze, analyze_column
 from omnigraph.engine.read.search.confirmed import first_letters, has_phrase, has_prefix, prefixes_of
-from omnigraph.engine.read.search.relevance import Hits, Relevance, ScoredPart, WordList, rarity_of, word_scores
+from omnigraph.engine.read.search.relevance import Hits, Relevance, ScoredPart, Weight, WordList, rarity_of
 from omnigraph.engine.read.search.segment import Counts, Segment, merge, segment
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget
 from omnigraph.memory.cache import CacheKind
 
 WordLists: TypeAlias = tuple[WordList, ...]
 """The lists of one word, one for each part of a corpus."""
-Kept: TypeAlias = Callable[[str, Callable[[], WordLists]], WordLists]
+KeptWords: TypeAlias = Callable[[str, Callable[[], WordLists]], WordLists]
 _NUMBERS = count()
 _CONFIRMED: dict[str, Callable[[pa.Array, str, str], Mask]] = {"phrase": has_phrase, "prefix": has_prefix}
 
@@ -141,7 +141,7 @@ class Corpus:
         """The texts that share a word with the query, and their scores."""
         return self.relevance(query, check).every()
 
-    def relevance(self, query: str, check: Check = no_check, kept: Kept | None = None) -> Relevance:
+    def relevance(self, query: str, check: Check = no_check, kept: KeptWords | None = None) -> Relevance:
         """How well texts fit a query; `kept` remembers the lists of words, or makes them."""
         lists = []
         for word in _checked(list(dict.fromkeys(analyze(query, self.language))), check):
@@ -155,9 +155,14 @@ class Corpus:
         held = [part.postings(word) for part in self.parts]
         rarity = rarity_of(sum(len(texts) for texts, _ in held), self.count)
         return tuple(
-            WordList.of(texts, word_scores(rarity, often, part.segment.lengths[texts], self.mean_length))
-            for part, (texts, often) in zip(self.parts, held, strict=True)
+            WordList(texts, often, Weight(rarity, part.segment.lengths, shortest, self.mean_length))
+            for part, shortest, (texts, often) in zip(self.parts, self._shortest, held, strict=True)
         )
+
+    @cached_property
+    def _shortest(self) -> tuple[int, ...]:
+        """For each part, the fewest tokens that a text with any has."""
+        return tuple(max(int(part.segment.lengths.min()), 1) if len(part.segment) else 1 for part in self.parts)
 
     def replaced(self, gone: Rows | None, kept: RowIndex | None, news: Segment) -> Corpus:
         """With the texts of some rows gone, then of all rows but the kept ones, and new texts added."""

@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
-from omnigraph.engine.read.search.corpus import Corpus, Part, WordLists, analysed
+from omnigraph.engine.read.search.corpus import Corpus, KeptWords, Part, WordLists, analysed
 from omnigraph.engine.read.search.relevance import Relevance
 from omnigraph.engine.read.search.segment import Segment
 from omnigraph.memory.cache import CacheKind
@@ -98,12 +98,19 @@ def corpus_of(column: TextColumn) -> Corpus:
 
 def relevance_of(column: TextColumn, query: str) -> tuple[Corpus, Relevance]:
     """The corpus of these exact texts, and how well they fit a query; what words add to scores stays in memory."""
-    corpus, cache = corpus_of(column), column.table.memory.cache(_WORDS)
+    corpus = corpus_of(column)
+    return corpus, corpus.relevance(query, column.check, kept_words(column, corpus))
 
-    def kept(word: str, make: Callable[[], WordLists]) -> WordLists:
-        return cache.get_or_build((corpus.number, word), make)
 
-    return corpus, corpus.relevance(query, column.check, kept)
+def kept_words(column: TextColumn, corpus: Corpus) -> KeptWords:
+    """Remembers the lists of the words of a corpus, or makes them."""
+    cache, number = column.table.memory.cache(_WORDS), corpus.number
+    return lambda word, make: cache.get_or_build((number, word), make)
+
+
+def held_corpus(column: TextColumn) -> Corpus | None:
+    """The corpus of these exact texts if it is in memory."""
+    return column.artifact.cache.get(column.artifact.key)
 
 
 def kept_corpus(column: TextColumn) -> Corpus | None:

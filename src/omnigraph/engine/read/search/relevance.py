@@ -8,7 +8,7 @@ the order of the query's words whichever way a text was found, so they are equal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,8 @@ _SLACK = 1e-9
 _DENSE = 4
 # Looking a text up in the list of a word takes about as long as going through so many entries of it.
 _LOOK_UP = 8
+# All texts of a word that has so few are scored at once: what the best of them have is more than any bound tells.
+_START = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,40 +62,82 @@ class Hits:
 
 
 @dataclass(frozen=True, slots=True)
+class Weight:
+    """What makes a score of how often a text has a word.
+
+    These are the rarity of the word, the tokens of each text of the segment, the fewest of any, and how many a text has
+    on average.
+    """
+
+    rarity: float
+    lengths: Counts
+    shortest: int
+    mean_length: float
+
+    def scores(self, texts: Counts, often: Counts) -> Scores:
+        """What the word adds to these texts, which have it so often."""
+        return word_scores(self.rarity, often, self.lengths[texts], self.mean_length)
+
+
 class WordList:
     """The texts of one segment that have a word, ascending, and what the word adds to the score of each.
 
-    `peaks` are the greatest scores of every 128 texts, `leaders` the places of the best ones, best first.
+    Most words of a query only add to texts that another one has chosen, so scores are computed for those, and for all
+    texts of the word when they are asked for. Then `peaks` are the greatest scores of every 128 texts, `leaders` the
+    places of the best ones, best first.
     """
 
-    texts: Counts
-    scores: Scores
-    peaks: Scores
-    leaders: Rows
+    __slots__ = ("_leaders", "_often", "_peaks", "_scores", "_weight", "highest", "texts")
 
-    @classmethod
-    def of(cls, texts: Counts, scores: Scores) -> WordList:
-        """A list of these texts and scores."""
-        if len(texts) <= _LEADERS:
-            few = np.arange(len(texts))
-        else:
-            few = np.argpartition(scores, len(scores) - _LEADERS)[len(scores) - _LEADERS :]
-        leaders = few[np.argsort(-scores[few], kind="stable")]
-        peaks = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK)) if len(scores) else scores
-        return cls(texts, scores, peaks, leaders)
+    def __init__(self, texts: Counts, often: Counts, weight: Weight) -> None:
+        self.texts, self._often, self._weight = texts, often, weight
+        self._scores: Scores | None = None
+        self._peaks: Scores | None = None
+        self._leaders: Rows | None = None
+        # The most that the word adds to a text, or more, until all scores are known.
+        most = int(often.max()) if len(often) else 0
+        self.highest = _score(weight.rarity, most, weight.shortest, weight.mean_length) if most else 0.0
 
     def __len__(self) -> int:
         return len(self.texts)
 
     @property
     def nbytes(self) -> int:
-        """Size in memory, the texts included, which may be mapped from a file."""
-        return self.texts.nbytes + self.scores.nbytes + self.peaks.nbytes + self.leaders.nbytes
+        """Size in memory once all scores are known, the texts included, which may be mapped from a file."""
+        return 16 * len(self.texts) + 8 * (len(self.texts) // _BLOCK + _LEADERS)
 
     @property
-    def highest(self) -> float:
-        """The most that the word adds to a text."""
-        return float(self.scores[self.leaders[0]]) if len(self.leaders) else 0.0
+    def is_known(self) -> bool:
+        """Whether the scores of all texts are known."""
+        return self._scores is not None
+
+    @property
+    def scores(self) -> Scores:
+        """What the word adds to each text."""
+        if self._scores is None:
+            self._scores = self._weight.scores(self.texts, self._often)
+            self.highest = float(self._scores.max()) if len(self._scores) else 0.0
+        return self._scores
+
+    @property
+    def peaks(self) -> Scores:
+        """The greatest score of every block of texts."""
+        if self._peaks is None:
+            known = self.scores
+            self._peaks = np.maximum.reduceat(known, np.arange(0, len(known), _BLOCK)) if len(known) else known
+        return self._peaks
+
+    @property
+    def leaders(self) -> Rows:
+        """The places of the texts that the word adds most to."""
+        if self._leaders is None:
+            scores = self.scores
+            if len(scores) <= _LEADERS:
+                few = np.arange(len(scores))
+            else:
+                few = np.argpartition(scores, len(scores) - _LEADERS)[len(scores) - _LEADERS :]
+            self._leaders = few[np.argsort(-scores[few], kind="stable")]
+        return self._leaders
 
     def nth(self, most: int) -> float:
         """What the word adds to the text that it adds so manieth most to; 0 when there are fewer."""
@@ -117,12 +161,27 @@ class WordList:
 
     def at(self, texts: Counts) -> Scores:
         """What the word adds to each text; 0 where it does not occur."""
+        if texts is self.texts:
+            return self.scores
+        found = np.zeros(len(texts))
         if not len(self.texts):
-            return np.zeros(len(texts))
+            return found
         place = self.texts.searchsorted(texts)
         place[place == len(self.texts)] = 0
-        found: Scores = np.where(self.texts[place] == texts, self.scores[place], 0.0)
+        hit = (self.texts[place] == texts).nonzero()[0]
+        place = place[hit]
+        known = self._scores
+        found[hit] = self._weight.scores(self.texts[place], self._often[place]) if known is None else known[place]
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A score that enough texts have; with a word, the scores of all texts that have it."""
+
+    least: float
+    word: WordList | None = None
+    totals: Scores = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,34 +211,37 @@ class ScoredPart:
         total = np.bincount(np.cumsum(first) - 1, weights=scores[order]).astype(np.float64, copy=False)
         return texts[first].astype(np.int64), total
 
-    def sure(self, most: int) -> float:
-        """A score that at least so many texts have; 0 when none is known."""
+    def lead(self, most: int) -> Lead:
+        """A score that at least so many texts have, and what had to be scored to know."""
         words = [word for word in self.words if len(word)]
-        if len(words) == 1:
-            return words[0].nth(most)
-        known = max((word.nth(most) for word in words), default=0.0)
-        if not known or most * 2 > _LEADERS:
-            return known
+        start = min((word for word in words if len(word) >= most), key=len, default=None)
+        if start is None:
+            return Lead(0.0)
+        if len(words) > 1 and len(start) <= _START:
+            totals = self.totals(start.texts)
+            return Lead(_nth(totals, most), start, totals)
+        known = max(word.nth(most) for word in words)
+        if len(words) == 1 or most * 2 > _LEADERS:
+            return Lead(known)
         some = np.unique(np.concatenate([word.texts[word.leaders[: max(2 * most, 32)]] for word in words]))
-        return max(known, _nth(self.totals(some), most))
+        return Lead(max(known, _nth(self.totals(some), most)))
 
-    def reaching(self, least: float) -> tuple[Rows, Scores]:
+    def reaching(self, least: float, lead: Lead) -> tuple[Rows, Scores]:
         """(texts that have at least this score, ascending; their scores)."""
         limit = least * (1 - _SLACK)
-        words = sorted((word for word in self.words if len(word)), key=lambda word: word.highest)
+        words = [word for word in self.words if len(word)]
+        chosen = _needed(words, limit)
+        while unknown := [word for word in chosen if not word.is_known and word is not lead.word]:
+            unknown[0].scores  # noqa: B018 - what it adds at most is known then, and may not be enough
+            chosen = _needed(words, limit)
+        if lead.word is not None and all(word is lead.word for word in chosen):
+            return _kept(lead.word.texts, lead.totals, least)
         highest = sum(word.highest for word in words)
-        below, chosen = 0.0, []
-        for word in words:
-            below += word.highest
-            if below >= limit:  # texts with none but the words before this one cannot reach it
-                chosen.append(word.reaching(limit - (highest - word.highest)))
-        if len(self.words) * sum(map(len, chosen)) * _LOOK_UP > sum(map(len, words)):
-            texts, scores = self.every()
-        else:
-            few = np.sort(chosen[0]) if len(chosen) == 1 else np.unique(np.concatenate(chosen)) if chosen else _NO_TEXTS
-            texts, scores = few.astype(np.int64), self.totals(few)
-        kept = scores >= least
-        return texts[kept], scores[kept]
+        found = [word.reaching(limit - (highest - word.highest)) for word in chosen]
+        if len(self.words) * sum(map(len, found)) * _LOOK_UP > sum(map(len, words)):
+            return _kept(*self.every(), least)
+        few = np.sort(found[0]) if len(found) == 1 else np.unique(np.concatenate([_NO_TEXTS, *found]))
+        return _kept(few, self.totals(few), least)
 
     def totals(self, texts: Counts) -> Scores:
         """The score of each text, 0 where it has none of the words."""
@@ -213,10 +275,12 @@ class Relevance:
 
     def best(self, most: int) -> Hits:
         """The best so many of all texts, and those that tie with the last of them."""
-        least = max((part.sure(max(most, 1)) for part in self.parts), default=0.0)
+        leads = [part.lead(max(most, 1)) for part in self.parts]
+        least = max((lead.least for lead in leads), default=0.0)
         if not least:
             return self.every().best(most)
-        return _joined([(part.rows, *part.reaching(least)) for part in self.parts]).best(most)
+        found = zip(self.parts, leads, strict=True)
+        return _joined([(part.rows, *part.reaching(least, lead)) for part, lead in found]).best(most)
 
     def best_of(self, rows: Rows, most: int, texts: int) -> Hits:
         """The same of some ascending rows, where there are so many texts altogether."""
@@ -256,10 +320,29 @@ def rarity_of(holders: int, texts: int) -> float:
     return float(np.log1p((texts - holders + 0.5) / (holders + 0.5)))
 
 
+def _score(rarity: float, often: int, length: int, mean_length: float) -> float:
+    return rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * length / mean_length))
+
+
 def word_scores(rarity: float, often: Counts, lengths: Counts, mean_length: float) -> Scores:
     """What one word adds to the scores of the texts that hold it so often."""
     found: Scores = rarity * often * (K1 + 1) / (often + K1 * (1 - B + B * lengths / mean_length))
     return found
+
+
+def _needed(words: Sequence[WordList], limit: float) -> list[WordList]:
+    """The words of which every text that reaches a score has one: the others do not add as much together."""
+    below, found = 0.0, []
+    for word in sorted(words, key=lambda word: word.highest):
+        below += word.highest
+        if below >= limit:
+            found.append(word)
+    return found
+
+
+def _kept(texts: Counts | Rows, scores: Scores, least: float) -> tuple[Rows, Scores]:
+    kept = (scores >= least).nonzero()[0]
+    return texts[kept].astype(np.int64), scores[kept]
 
 
 def _nth(scores: Scores, most: int) -> float:

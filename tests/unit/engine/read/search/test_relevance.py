@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.engine.read.search import relevance as module
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
-from omnigraph.engine.read.search.relevance import Hits, WordList
+from omnigraph.engine.read.search.relevance import Hits, Weight, WordList
 
 WORDS = ["oak", "elm", "ash", "yew", "fir"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -41,17 +41,18 @@ def best(hits: Hits, most: int) -> list[tuple[int, float]]:
     st.integers(1, 8),
     st.integers(0, 40),
     st.sets(st.integers(0, 100)),
-    st.sampled_from([(1, 1, 0), (2, 3, 0), (128, 256, 8), (2, 1, 8)]),
+    st.sampled_from([(1, 1, 0, 0), (2, 3, 0, 4), (128, 256, 8, 8_192), (2, 1, 8, 2)]),
 )
 def test_the_best_are_those_of_all(
-    texts: list[str], query: str, most: int, cut: int, some: set[int], sizes: tuple[int, int, int]
+    texts: list[str], query: str, most: int, cut: int, some: set[int], sizes: tuple[int, int, int, int]
 ) -> None:
-    block, leaders, look_up = sizes
+    block, leaders, look_up, start = sizes
     rows = np.array(sorted(some), np.int64)
     with (
         patch.object(module, "_BLOCK", block),
         patch.object(module, "_LEADERS", leaders),
         patch.object(module, "_LOOK_UP", look_up),  # 0: candidates are always looked up one by one
+        patch.object(module, "_START", start),
     ):
         found = corpus_of(texts, cut).relevance(query)
         every = found.every()
@@ -62,14 +63,22 @@ def test_the_best_are_those_of_all(
             assert best(each, len(texts)) == best(every.among(rows), len(texts))
 
 
-@given(st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.0, 4.0]), max_size=30), st.sampled_from([0.7, 1.0, 2.0, 5.0]))
-def test_a_list_finds_what_reaches_a_score(scores: list[float], least: float) -> None:
-    texts = np.arange(3, 3 + len(scores), dtype=np.int32)
+@given(st.lists(st.integers(1, 5), max_size=30), st.sampled_from([0.7, 1.0, 2.0, 2.5]))
+def test_a_list_finds_what_reaches_a_score(counts: list[int], least: float) -> None:
+    texts, often = np.arange(3, 3 + len(counts), dtype=np.int32), np.array(counts, np.int32)
+    weight = Weight(1.5, np.arange(6, 40, dtype=np.int32), 6, 9.0)
+    scores = weight.scores(texts, often)
     for block, leaders in ((1, 1), (4, 3), (128, 256)):
         with patch.object(module, "_BLOCK", block), patch.object(module, "_LEADERS", leaders):
-            words = WordList.of(texts, np.array(scores))
+            words = WordList(texts, often, weight)
+            assert words.highest >= max(scores, default=0.0)
+            some = np.array([1, 3, 4, 60], np.int32)
+            added = [scores[text - 3] if 3 <= text < 3 + len(counts) else 0.0 for text in some.tolist()]
+            assert words.at(some).tolist() == added  # before all of them are computed, and …
             expected = [text for text, score in zip(texts.tolist(), scores, strict=True) if score >= least]
             assert sorted(words.reaching(least).tolist()) == expected
+            assert words.at(some).tolist() == added  # … afterwards
+            assert words.highest == max(scores, default=0.0)
             ordered = sorted(scores, reverse=True)
             assert [words.nth(most) for most in range(1, len(scores) + 2)] == [*ordered, 0.0]
 

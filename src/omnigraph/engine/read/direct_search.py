@@ -1,0 +1,165 @@
+"""The texts that fit some words best, answered in one go (decision 0058): `direct.py` for searches by words.
+
+It answers from the corpus of a column, and from whole columns of what is returned. What it does not have in memory, and
+words that a great many texts have, are left to the executor.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.compiler.ir import expr as ir
+from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.few import ascend, numbers, take, widest
+from omnigraph.engine.read.columns.held import Held
+from omnigraph.engine.read.frames.explain import TableReads
+from omnigraph.engine.read.frames.run import Run
+from omnigraph.engine.read.plan.plans import Planned
+from omnigraph.engine.read.plan.search_route import Asked, Search
+from omnigraph.engine.values.arrow import arrow_type, shown_type
+
+if TYPE_CHECKING:
+    from omnigraph.engine.read.search.corpus import Corpus
+    from omnigraph.engine.read.search.corpus_store import TextColumn
+    from omnigraph.engine.read.search.relevance import Scores
+
+# More entries in the lists of its words take a millisecond, and more rows are the executor's as well.
+_MOST_ENTRIES = 1 << 18
+_MOST_ROWS = 1 << 10
+_MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
+_TOUCH_EVERY = 64
+# From this call on columns are read whole for it, and ids are looked at for their order.
+_IN_EARNEST = 4
+_SAMPLE = 64
+
+
+class WordSearch:
+    """What one search by words needs at one view."""
+
+    __slots__ = (
+        "_calls", "_columns", "_corpus", "_ids", "_index", "_kept", "_most", "_rows", "_schema", "_sorted", "_touch",
+        "ops", "reads",
+    )  # fmt: skip
+
+    def __init__(self, corpus: Corpus, column: TextColumn, found: _Columns, planned: Planned, run: Run) -> None:
+        from omnigraph.engine.read.search.corpus_store import kept_words
+
+        self._corpus, self._kept = corpus, kept_words(column, corpus)
+        self._columns, self._schema = found.columns, found.schema
+        self._ids, self._index, self._rows = found.ids.values, found.ids.index, column.table.row_count
+        width = sum(8 if each is None else widest(each) for each in found.columns)
+        self._most = min(_MOST_ROWS, _MOST_BYTES // max(width, 1))
+        self._sorted = ascend(found.ids.values)
+        self._touch, self._calls = partial(_touch_all, column, found.names), 0
+        self.ops = (*planned.plan.match, *planned.plan.result)
+        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
+
+    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Rows that a limit is about."""
+        return counts
+
+    def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+        """The rows, and how many there were after each operator; None when memory does not tell."""
+        self._calls += 1
+        if self._calls % _TOUCH_EVERY == 0:
+            self._touch()
+        if not 0 < asked.end <= self._most:
+            return None
+        relevance = self._corpus.relevance(asked.words, kept=self._kept)
+        if relevance.entries > _MOST_ENTRIES:
+            return None
+        hits = relevance.best(asked.end)
+        if not len(hits.rows):
+            return None
+        places = self._index.positions(hits.rows)
+        best = self._best_first(places, hits.scores)[: asked.end]
+        counts = (self._rows, len(places), len(best), len(best))
+        chosen = best[asked.begin :]
+        return self._taken(numbers(places[chosen]), hits.scores[chosen]), counts
+
+    def _best_first(self, places: Rows, scores: Scores) -> Rows:
+        """The positions by descending score, then by id; places ascend."""
+        if self._sorted:
+            return (-scores).argsort(kind="stable")
+        order: Rows = pc.array_sort_indices(take(self._ids, numbers(places))).to_numpy().astype(np.int64)
+        return order[(-scores[order]).argsort(kind="stable")]
+
+    def _taken(self, places: pa.Array, scores: Scores) -> pa.RecordBatch:
+        columns = [pa.array(scores) if column is None else take(column, places) for column in self._columns]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+
+class _Columns:
+    """What is returned of every node of the type, None for its score; and the ids of the nodes."""
+
+    def __init__(self, held: list[Held | None], ids: Held, names: list[str], read: list[str]) -> None:
+        self.columns = tuple(None if each is None else each.values for each in held)
+        kinds = [pa.float64() if column is None else column.type for column in self.columns]
+        self.schema = pa.schema(list(zip(names, kinds, strict=True)))
+        self.ids, self.names = ids, read
+
+
+def word_search(run: Run, planned: Planned, route: Search, tries: int) -> WordSearch | None:
+    """The direct form of a search, if what it needs is in memory; after a few tries columns are read for it."""
+    from omnigraph.engine.read.search.corpus_store import TextColumn, held_corpus
+
+    table = run.entities(route.table_key)
+    column = TextColumn(table, route.call.name)
+    corpus = held_corpus(column)
+    if corpus is None or not table.as_named:
+        return None
+    if tries >= _IN_EARNEST:
+        _hold(table, _names(route))
+    found = _columns(table, route)
+    return None if found is None else WordSearch(corpus, column, found, planned, run)
+
+
+def _hold(table: Entities, names: list[str]) -> None:
+    """Read columns whole if they are not and there is room: few rows of each are looked at for how wide they are."""
+    missing = [name for name in names if table.held_whole(name) is None]
+    if missing:
+        some = table.all_rows()[:_SAMPLE]
+        width = sum(table.values(name, some).nbytes for name in missing) / max(len(some), 1)
+        table.hold(missing, width)
+
+
+def _columns(table: Entities, route: Search) -> _Columns | None:
+    ids = _whole(table, "id")
+    if ids is None:
+        return None
+    held: list[Held | None] = []
+    for _, expr in route.outputs:
+        if isinstance(expr, ir.Score):
+            held.append(None)
+            continue
+        column, kind = _whole(table, expr.name), arrow_type(expr.type)
+        if column is None or not column.index.is_like(ids.index) or shown_type(kind) != kind:
+            return None
+        if kind != column.values.type:
+            return None
+        held.append(column)
+    return _Columns(held, ids, [name for name, _ in route.outputs], _names(route))
+
+
+def _names(route: Search) -> list[str]:
+    """The columns that are read of the nodes that are found."""
+    return [*(expr.name for _, expr in route.outputs if isinstance(expr, ir.Property)), "id"]
+
+
+def _touch_all(column: TextColumn, names: list[str]) -> None:
+    """What is used has to be asked for now and then, so that it does not count as unused."""
+    from omnigraph.engine.read.search.corpus_store import held_corpus
+
+    held_corpus(column)
+    for name in names:
+        column.table.held_whole(name)
+
+
+def _whole(table: Entities, name: str) -> Held | None:
+    return table.whole(name) if table.is_small else table.held_whole(name)
