@@ -23,7 +23,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import Numbered, number_expr, per_entity
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.shape.project import output_columns
-from omnigraph.engine.read.shape.tally import Tally, exact_sum, integers
+from omnigraph.engine.read.shape.tally import Integers, Tally, exact_sum
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.flags import present
 from omnigraph.engine.values.sums import group_sizes, group_sums
@@ -33,6 +33,7 @@ Fold = Callable[[pa.Array, Rows, int], pa.Array]
 Tallies = dict[ir.Expr, tuple[pa.DataType, Tally | None]]
 _TALLIED = frozenset({"min", "max", "sum", "avg"})
 
+_NONE: Rows = np.zeros(0, np.int64)
 _MANY = 4  # with one row of so many or more, all rows are looked at
 
 
@@ -62,7 +63,8 @@ def aggregate(run: Run, frame: Frame, op: Aggregate) -> Frame:
 def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
     if not op.is_keyed:
         return np.broadcast_to(np.int64(0), frame.length), 1
-    group, count = frame.codes(op.entities) if frame.length else (np.zeros(0, np.int64), 0)
+    # Without entities the keys alone number the rows, and no array of zeros need be made for them.
+    group, count = frame.codes(op.entities) if frame.length and op.entities else (_NONE, min(frame.length, 1))
     for key in op.keys:
         group, count = combine(group, count, *number_expr(run, frame, key.expr))
     return group, count
@@ -70,22 +72,24 @@ def _groups(run: Run, frame: Frame, op: Aggregate) -> Numbered:
 
 def _from_tally(run: Run, frame: Frame, call: ir.AggregateCall, groups: Numbered, tallies: Tallies) -> pa.Array | None:
     """An aggregate of integers of a small range, counted once for all aggregates of the same values."""
-    group, count = groups
-    if call.function not in _TALLIED or call.arg is None or call.where is not None or frame.times is not None:
+    if call.function not in _TALLIED or call.arg is None or call.where is not None:
         return None
-    if isinstance(call.arg, ir.Node) or call.distinct or count < 2:
+    if isinstance(call.arg, ir.Node) or groups[1] < 2:
         return None
     if call.arg not in tallies:
         column = _argument(run, frame, call.arg)
-        numbers = integers(column)
-        tallies[call.arg] = column.type, None if numbers is None else Tally.of(numbers, group, count)
+        numbers = Integers.of(column)
+        tallies[call.arg] = column.type, None if numbers is None else Tally.of(numbers, *groups, frame.times)
     kind, tally = tallies[call.arg]
     if tally is None:
         return None
-    rows = tally.rows
     if call.function in ("min", "max"):
-        return pa.array(tally.extremes(largest=call.function == "max"), mask=rows == 0).cast(kind)
-    sums = tally.sums().astype(np.float64)
+        found = tally.extremes(largest=call.function == "max")
+        stored = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+        return pa.array(found, mask=tally.rows == 0).cast(stored).cast(kind)
+    if call.distinct:
+        tally = tally.different()
+    rows, sums = tally.rows, tally.sums().astype(np.float64)
     if call.function == "avg":
         sums /= np.maximum(rows, 1)
     return pa.array(sums, mask=rows == 0)
