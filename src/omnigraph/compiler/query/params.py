@@ -29,11 +29,10 @@ def bind_params(query: ast.Query, given: object) -> dict[str, ParamValue]:
         given = {}
     if not isinstance(given, Mapping):
         raise ParameterError("P001", f"parameters must be a JSON object, not {_json_kind(given)}")
-    spare = [str(name) for name in given.keys() - {param.name for param in query.params}]
-    return {param.name: _bind(param, given, spare) for param in query.params}
+    return {param.name: _bind(param, given, query.params) for param in query.params}
 
 
-def _bind(param: ast.Param, given: Mapping[object, object], spare: Sequence[str]) -> ParamValue:
+def _bind(param: ast.Param, given: Mapping[object, object], declared: Sequence[ast.Param]) -> ParamValue:
     if param.name in given:
         value = given[param.name]
         if value is not None:
@@ -47,6 +46,7 @@ def _bind(param: ast.Param, given: Mapping[object, object], spare: Sequence[str]
         return None
     message = f"parameter '{param.name}' ({param.type}) is missing"
     # An undeclared name is ignored, unless it is what the missing one was meant to be.
+    spare = [str(name) for name in given.keys() - {each.name for each in declared}]
     if (typed := nearest_name(param.name, spare)) is not None:
         message += f"; '{typed[:64]}' was given"
     raise ParameterError("P006", message, parameter=param.name)

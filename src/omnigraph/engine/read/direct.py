@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from omnigraph.engine.read.columns.held import Held
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import KEYS
 from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.columns.single_values import single_values
 from omnigraph.engine.read.direct_search import WordSearch, word_search
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
@@ -44,10 +45,19 @@ _MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the
 _FEW_IDS = 64  # so few are sorted in less time than it takes Arrow to begin
 # Of the calls of a direct read one in so many says that what it uses is in use.
 _TOUCH_EVERY = 64
-# … and this one looks whether ids ascend as rows do, which a table of a million nodes takes ten milliseconds for.
-_LOOK_AT = 4 * _TOUCH_EVERY
+# After a call for so many nodes, or after so many calls, it is found out whether ids ascend as rows do. That takes ten
+# milliseconds for a million nodes, and saves ten microseconds a call.
+_LOOK_PER_NODES, _LOOK_AT = 1 << 12, 256
+_BUCKET_BITS = 12  # of hashes, by which keys are found
 _INT64 = pa.int64()
 _COUNTS = pa.array(np.arange(_MOST_ROWS + 1))
+
+
+# The values of a single row, in Python and JSON alike, beside its batch: taking them out of the batch takes longer than
+# finding the row.
+Row: TypeAlias = tuple[str | int, ...] | None
+Found: TypeAlias = tuple[pa.RecordBatch, tuple[int, ...], Row]
+DirectAnswer: TypeAlias = tuple[pa.RecordBatch, Explanation, Row]
 
 
 @dataclass(slots=True)
@@ -64,7 +74,7 @@ _DIRECT: CacheKind[_Kept] = CacheKind("direct reads", lambda kept: 4 << 10, entr
 
 def direct_answer(
     memory: MemoryBudget, planned: Planned, values: Mapping[str, Any], limits: Limits
-) -> tuple[pa.RecordBatch, Explanation] | None:
+) -> DirectAnswer | None:
     """The rows of a read with a route and how they came about; None when the executor has to find them."""
     route = planned.route
     kept = None if route is None else memory.cache(_DIRECT).get(id(planned))
@@ -77,12 +87,13 @@ def direct_answer(
     found = kept.direct.answer(key)
     if found is None:
         return None
-    batch, counts = found
-    most = [each for each in (limits.rows, limits.result_rows) if each is not None]
-    if most and max(batch.num_rows, *kept.direct.made(counts)) > min(most):
-        return None  # the executor says what is exceeded
+    batch, counts, row = found
+    if limits.rows is not None or limits.result_rows is not None:
+        most = [each for each in (limits.rows, limits.result_rows) if each is not None]
+        if max(batch.num_rows, *kept.direct.made(counts)) > min(most):
+            return None  # the executor says what is exceeded
     profile = KnownProfile(kept.direct.ops, counts, batch.num_rows, time.perf_counter() - begin)
-    return batch, Explanation(planned.plan, profile, kept.direct.reads, planned.expected)
+    return batch, Explanation(planned.plan, profile, kept.direct.reads, planned.expected), row
 
 
 _ANY_SIZE = ("auto", None)
@@ -129,11 +140,11 @@ class Counted:
     __slots__ = ("_found", "ops", "reads")
 
     def __init__(self, batch: pa.RecordBatch, rows: int, planned: Planned, reads: tuple[TableReads, ...]) -> None:
-        self._found = (batch, (rows,))
+        self._found = (batch, (rows,), (rows,) * batch.num_columns)
         self.ops = (*planned.plan.match, *planned.plan.result)
         self.reads = reads
 
-    def answer(self, key: str) -> tuple[pa.RecordBatch, tuple[int, ...]]:
+    def answer(self, key: str) -> Found:
         return self._found
 
     def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
@@ -145,18 +156,19 @@ class Direct:
     """What one route needs at one view."""
 
     __slots__ = (
-        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_keys", "_most", "_schema", "_sorted",
-        "_touch", "ops", "reads",
+        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_look_at", "_most", "_rows_with", "_schema",
+        "_sorted", "_touch", "_values", "ops", "reads",
     )  # fmt: skip
 
     def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
-        self._keys, self._hops = keys, hops
+        self._rows_with, self._hops = keys.finder(_BUCKET_BITS), hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
+        self._values = None if hops else single_values(self._columns)
         self._most = _MOST_ROWS
         if hops and end.index is not None:
             self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
-        self._sorted = False
+        self._sorted, self._look_at = False, min(_LOOK_AT, len(end.batch) // _LOOK_PER_NODES + 1)
         self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
         self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
@@ -165,18 +177,19 @@ class Direct:
         """Rows that a limit is about."""
         return counts
 
-    def answer(self, key: str) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+    def answer(self, key: str) -> Found | None:
         """The rows, and how many there were after the start and after each hop; None when memory does not tell."""
         self._calls += 1
         if self._calls % _TOUCH_EVERY == 0:
             self._touch()
-            self._sorted = self._sorted or (self._calls == _LOOK_AT and ascend(self._ids))
-        found = self._keys.rows_with(key.encode())
+        if self._calls == self._look_at:
+            self._sorted = ascend(self._ids)
+        found = self._rows_with(key.encode())
         if len(found) > 1:
             return None
         if not found:
             empty = self._batch.slice(0, 1 if self._index is None else 0)
-            return empty, (0,) * (len(self._hops) + 1)
+            return empty, (0,) * (len(self._hops) + 1), None
         if not self._hops:
             return self._one(found[0])
         nodes, counts = self._hops[0].around(found[0]), [1]
@@ -189,12 +202,17 @@ class Direct:
         if len(nodes) > self._most:
             return None
         if self._index is None:
-            return self._batch.slice(len(nodes), 1), tuple(counts)
-        return (self._taken(self._in_order(nodes, self._index)), tuple(counts)) if len(nodes) else None
+            return self._batch.slice(len(nodes), 1), tuple(counts), (len(nodes),)
+        if not len(nodes):
+            return None
+        return self._taken(self._in_order(nodes, self._index)), tuple(counts), None
 
-    def _one(self, row: int) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+    def _one(self, row: int) -> Found | None:
         place = 1 if self._index is None else self._index.place(row)
-        return None if place is None else (self._batch.slice(place, 1), (1,))
+        if place is None:
+            return None
+        values = None if self._values is None else tuple([value(place) for value in self._values])
+        return self._batch.slice(place, 1), (1,), values
 
     def _in_order(self, nodes: Rows, index: RowIndex) -> pa.Array:
         """The places of these nodes in the order of their ids."""

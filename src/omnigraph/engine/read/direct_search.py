@@ -64,7 +64,7 @@ class WordSearch:
         """Rows that a limit is about."""
         return counts
 
-    def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...]] | None:
+    def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...], None] | None:
         """The rows, and how many there were after each operator; None when memory does not tell."""
         self._calls += 1
         if self._calls % _TOUCH_EVERY == 0:
@@ -81,7 +81,7 @@ class WordSearch:
         best = self._best_first(places, hits.scores)[: asked.end]
         counts = (self._rows, len(places), len(best), len(best))
         chosen = best[asked.begin :]
-        return self._taken(numbers(places[chosen]), hits.scores[chosen]), counts
+        return self._taken(numbers(places[chosen]), hits.scores[chosen]), counts, None
 
     def _best_first(self, places: Rows, scores: Scores) -> Rows:
         """The positions by descending score, then by id; places ascend."""

@@ -13,7 +13,7 @@ from omnigraph.compiler.compile import CompiledQuery, compile_query, known_query
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
-from omnigraph.engine.read.direct import direct_answer, prepare_direct
+from omnigraph.engine.read.direct import DirectAnswer, direct_answer, prepare_direct
 from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
 from omnigraph.engine.read.frames.explain import Explanation
@@ -76,7 +76,7 @@ def run_known(view: View, call: ReadCall, pictured: Pictured | None = None) -> R
     if found is None or found.route is None:
         return None
     direct = direct_answer(memory, found, values, limits_from() if call.limits is None else call.limits)
-    return None if direct is None else Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
+    return None if direct is None else _direct_result(view, compiled, direct, pictured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def run_planned(
         with QUICK_READS:
             direct = direct_answer(memory, found, values, chosen.limits)
         if direct is not None:
-            return Result(compiled.name, view.branch, view.version, view.head, *direct, pictured)
+            return _direct_result(view, compiled, direct, pictured)
     bindings = Bindings.of(values, DateTime(now_micros() // 1_000))
     with reservation() as reserved:
         budget = Budget(chosen.limits, memory=memory, cancel=call.cancel, reserved=reserved, started=chosen.started)
@@ -115,6 +115,11 @@ def run_planned(
     found.pace.remember(seconds, waited=any(read.rows for read in reads))
     explanation = Explanation(found.plan, run.profile, reads, found.expected)
     return Result(compiled.name, view.branch, view.version, view.head, table, explanation, pictured)
+
+
+def _direct_result(view: View, compiled: CompiledQuery, direct: DirectAnswer, pictured: Pictured | None) -> Result:
+    batch, explanation, row = direct
+    return Result(compiled.name, view.branch, view.version, view.head, batch, explanation, pictured, row)
 
 
 def explain_query(view: View, call: ReadCall) -> Explanation:

@@ -14,6 +14,7 @@ from omnigraph.errors import BranchNotFound, Corrupt, HistoricalVersionReclaimed
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.base.ref_names import branch_of
+from omnigraph.storage.base.watching import Watch
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.refs import Identifier, Ref, read_ref
 from omnigraph.storage.lance.tables import CommitOutcome, Landed, Staged, TableHandle
@@ -23,7 +24,7 @@ from omnigraph.storage.manifest.row_codec import encode_rows
 from omnigraph.storage.manifest.rows import MANIFEST_SCHEMA, ManifestRow
 from omnigraph.storage.manifest.scan import naming_damage, scan_manifest
 from omnigraph.storage.manifest.stamp import check_stamp
-from omnigraph.storage.manifest.tips import forget_tip, known_tip, note_tip, open_tip
+from omnigraph.storage.manifest.tips import forget_tip, known_tip, note_tip, open_tip, watch_of
 from omnigraph.storage.manifest.trimmed import rebuild_state
 
 __all__ = [
@@ -92,6 +93,14 @@ def load_known(root: Root, branch: str | None = None) -> ManifestState | None:
         return None
     _check_incarnation(known.state, allow_sealed=False)
     return known.state
+
+
+def watch_of_main(root: Root, state: ManifestState) -> Watch | None:
+    """What shows that a state of main is still the newest; None where only `load` can tell."""
+    if state.branch is not None or not root.is_local:
+        return None
+    known = root.memory.cache(_LOADED).get((root.manifest().uri, None))
+    return watch_of(known.handle) if known is not None and known.state is state else None
 
 
 def refresh(loaded: Loaded) -> Loaded:

@@ -88,6 +88,12 @@ def known_tip(address: Address) -> TableHandle | None:
     return known.handle
 
 
+def watch_of(handle: TableHandle) -> Watch | None:
+    """What shows that a version which was opened here is still the newest; None where storage has to be asked."""
+    known = handle.address.root.memory.cache(_TIPS).get(handle.address.uri)
+    return known.watch if known is not None and known.handle is handle else None
+
+
 def note_tip(handle: TableHandle) -> None:
     """Spare the next one who asks from opening a version of a manifest that this process has just made."""
     address = handle.address

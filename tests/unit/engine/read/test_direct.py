@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from omnigraph.engine.read import direct
 from omnigraph.engine.read import query as query_module
 from omnigraph.errors import BadRequest, ParameterError, QueryCancelled, ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
+from omnigraph.storage.base import watching
 
 SCHEMA = """
 node Person { handle: String @key  name: String?  age: I32  born: DateTime? }
@@ -103,6 +105,8 @@ def same(graph: og.Graph, text: str, keys: list[str]) -> None:
         expected, found = executed(graph, text, params), graph.query(text, params=params)
         assert found.to_arrow().equals(expected.to_arrow()), (text, each)
         assert (found.columns, found.rows(), len(found)) == (expected.columns, expected.rows(), len(expected))
+        assert (found.tuples(), found.rows(js_safe=True)) == (expected.tuples(), expected.rows(js_safe=True))
+        assert [*found[:1], *found[1:]] == expected.rows()
         steps = [[(step.op, step.rows) for step in each.explanation.profile.steps] for each in (found, expected)]
         assert steps[0] == steps[1], text
 
@@ -146,6 +150,27 @@ def test_what_was_committed_since_is_seen_at_once(tmp_path: Path, answered: list
             )
             assert look({"h": key(round_number + 20)}).tuples() == []
             same(graph, READS["hop"], [key(number) for number in range(0, 40, 3)])
+
+
+def test_a_prepared_read_that_watches_its_state_sees_what_others_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "_SETTLED_NS", -(1 << 62))  # what was written just now counts as old
+    with graph_of(tmp_path / "g.omni", 300) as graph, og.open(tmp_path / "g.omni") as other:
+        look = graph.prepare(READS["look-up"])
+        at = graph.at(graph.commits.head()).prepare(READS["look-up"])
+        graph.branches.create("side")
+        on_branch = graph.prepare(READS["look-up"], branch="side")
+        for years in (200, 201, 202):
+            before = [read({"h": key(5)}).tuples() for read in (look, at, on_branch) for _ in range(3)]
+            assert look._ready.watch is not None
+            assert on_branch._ready.watch is None
+            time.sleep(0.02)  # the clock of file times moves on by then
+            other.mutate(f'query q() {{ update Person set {{ age: {years} }} where handle = "{key(5)}" }}')
+            assert look({"h": key(5)}).tuples() == [("name 5", years)]
+            assert [at({"h": key(5)}).tuples(), on_branch({"h": key(5)}).tuples()] == before[3::3]
+    with pytest.raises(BadRequest, match="closed"):
+        look({"h": key(5)})
 
 
 def test_limits_and_cancelling_hold(graph: og.Graph, answered: list[bool]) -> None:

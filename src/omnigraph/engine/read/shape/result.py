@@ -45,6 +45,7 @@ class Result:
     data: pa.Table | pa.RecordBatch = field(repr=False)  # one batch where a table would cost more than finding the rows
     explanation: Explanation | None = field(repr=False)  # a server keeps its plans to itself
     pictured: Pictured | None = field(default=None, compare=False)
+    _row: tuple[str | int, ...] | None = field(default=None, repr=False, compare=False)  # of a result of one row
 
     @property
     def table(self) -> pa.Table:
@@ -73,8 +74,8 @@ class Result:
         if isinstance(place, slice):
             start, stop, step = place.indices(len(self))
             if step == 1:
-                return replace(self, data=self.data.slice(start, max(0, stop - start)))
-            return replace(self, data=self.table.take(pa.array(range(start, stop, step), pa.int64())))
+                return replace(self, data=self.data.slice(start, max(0, stop - start)), _row=None)
+            return replace(self, data=self.table.take(pa.array(range(start, stop, step), pa.int64())), _row=None)
         at = operator.index(place)
         at += len(self) if at < 0 else 0
         if not 0 <= at < len(self):
@@ -83,10 +84,14 @@ class Result:
 
     def rows(self, *, js_safe: bool = False) -> list[dict[str, Any]]:
         """One dict per row with JSON values: dates as ISO text, vectors as lists, nodes as dicts."""
+        if self._row is not None and not js_safe:
+            return [dict(zip(self.data.schema.names, self._row, strict=True))]
         return json_rows(self.data, JS_SAFE if js_safe else NATIVE)
 
     def tuples(self) -> list[tuple[Any, ...]]:
         """One tuple per row with Python values: dates as `date`, instants as `datetime`, nodes as dicts."""
+        if self._row is not None:
+            return [self._row]
         return list(zip(*[column.to_pylist() for column in self.data.columns], strict=True))
 
     def scalar(self) -> Any:

@@ -53,7 +53,9 @@ def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: 
         assert index.find(wanted).tolist() == sorted(rows[: max(count, 1)].tolist())
     for text, row in zip(texts, rows, strict=True):
         assert index.find([text]).tolist() == [row]
+        assert [index.finder(bits)(text.encode()) for bits in (0, 1, 5, 12)] == [[row]] * 4
     assert index.find(["nobody"]).tolist() == []
+    assert [index.finder(bits)(b"nobody") for bits in (0, 12)] == [[], []]
     asked = pa.array(["nobody", *texts, texts[0]])
     assert index.base.rows_of(asked).tolist() == [-1, *rows.tolist(), rows[0]]
     assert index.base.rows_of(asked[:0]).tolist() == []
