@@ -18,7 +18,6 @@ from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.intake.columns.json_value import missing_message
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.json_values import json_values
-from omnigraph.engine.values.rowset import one_array
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def value_findings(info: TableType, rows: pa.Table) -> list[Finding]:
 
 def _findings(info: TableType, rows: pa.Table) -> Iterator[Finding]:
     for name, kind in info.properties.items():
-        column = one_array(rows[name])
+        column = rows[name]  # in its chunks: vectors and texts are most of a load, and need not be copied for a look
         if not kind.nullable and column.null_count:
             yield Finding("W001", name, _where(column.is_null()), f"{info.name}: {missing_message(name, kind)}")
         if kind.dim is not None or kind.scalar in FLOATING:
@@ -52,23 +51,22 @@ def _findings(info: TableType, rows: pa.Table) -> Iterator[Finding]:
             yield _enum_finding(info, name, kind, column)
     if isinstance(info, NodeType):
         for rule in info.ranges:
-            yield _range_finding(info, rule, one_array(rows[rule.property]))
+            yield _range_finding(info, rule, rows[rule.property])
         for check in info.checks:
-            column = one_array(rows[check.property])
-            unmatched = pc.invert(pc.match_substring_regex(column, check.pattern))
+            unmatched = pc.invert(pc.match_substring_regex(rows[check.property], check.pattern))
             message = (
                 f"@check violation on {info.name}.{check.property}: value '{{value}}' does not match {check.pattern}"
             )
             yield Finding("W011", check.property, _where(unmatched), message)
 
 
-def _enum_finding(info: TableType, name: str, kind: PropType, column: pa.Array) -> Finding:
+def _enum_finding(info: TableType, name: str, kind: PropType, column: pa.ChunkedArray) -> Finding:
     members = pa.array(kind.enum, pa.utf8())
     foreign = pc.and_(column.is_valid(), pc.invert(pc.is_in(column, value_set=members)))
     return Finding("W006", name, _where(foreign), f"invalid enum value '{{value}}' for {info.name}.{name}")
 
 
-def _range_finding(info: NodeType, rule: Range, column: pa.Array) -> Finding:
+def _range_finding(info: NodeType, rule: Range, column: pa.ChunkedArray) -> Finding:
     numbers = column.cast(pa.float64(), safe=False)
     inside: Any = pc.invert(pc.is_nan(numbers))
     if rule.min is not None:
@@ -81,15 +79,18 @@ def _range_finding(info: NodeType, rule: Range, column: pa.Array) -> Finding:
     return Finding("W010", rule.property, _where(pc.invert(inside)), message)
 
 
-def _not_finite(column: pa.Array) -> np.ndarray:
-    if not pa.types.is_floating(column.type):
-        if pc.all(pc.is_finite(column.flatten()), min_count=0).as_py():
-            return np.zeros(0, np.int64)
-        bad = pc.invert(pc.is_finite(column.flatten()))
-        return np.unique(pc.list_parent_indices(column).filter(bad).to_numpy())
-    return _where(pc.invert(pc.is_finite(column)))
+def _not_finite(column: pa.ChunkedArray) -> np.ndarray:
+    if pa.types.is_floating(column.type):
+        return _where(pc.invert(pc.is_finite(column)))
+    found, before = [np.zeros(0, np.int64)], 0
+    for chunk in column.chunks:
+        finite = pc.is_finite(chunk.flatten())
+        if not pc.all(finite, min_count=0).as_py():
+            found.append(np.unique(pc.list_parent_indices(chunk).filter(pc.invert(finite)).to_numpy()) + before)
+        before += len(chunk)
+    return np.concatenate(found)
 
 
-def _where(mask: pa.Array) -> np.ndarray:
+def _where(mask: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Positions that are true; null counts as false."""
     return np.flatnonzero(pc.fill_null(mask, fill_value=False).to_numpy(zero_copy_only=False))

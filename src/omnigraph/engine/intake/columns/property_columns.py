@@ -181,7 +181,9 @@ def _typed_vectors(dim: int, values: pa.Array) -> pa.Array | None:
     items = values.flatten()
     if items.null_count or not (pa.types.is_integer(items.type) or pa.types.is_floating(items.type)):
         return None
-    numbers = _finite(items.cast(pa.float64(), safe=False).cast(pa.float32(), safe=False))
+    if items.type != pa.float32():  # which is stored as it is, and not copied
+        items = items.cast(pa.float64(), safe=False).cast(pa.float32(), safe=False)
+    numbers = _finite(items)
     if numbers is None:
         return None
     if not valid.all():
