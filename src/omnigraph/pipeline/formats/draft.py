@@ -26,6 +26,8 @@ _ENUM_MOST = 8
 _ENUM_ROWS = 24
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "æ": "ae", "Æ": "AE", "ł": "l", "Ł": "L", "đ": "d", "œ": "oe"})
 _NAME = re.compile(r"[a-z_][A-Za-z0-9_]*")
+# The capitals that a word begins with: `ID`, `SKU` of `SKUCode`, `F` of `Full`, `ID` of `IDs`.
+_FIRST_CAPITALS = re.compile(r"^[A-Z][A-Z0-9]+(?=s$)|^[A-Z][A-Z0-9]*(?![a-z])|^[A-Z]")
 _IRREGULAR = {"people": "person", "children": "child", "men": "man", "women": "woman", "data": "data"}
 # Their singular ends in -ie, or is the same.
 _IN_IE = ("movies", "cookies", "calories", "zombies", "selfies", "rookies", "hoodies", "brownies", "prairies", "genies")
@@ -95,6 +97,8 @@ def property_name(text: str, taken: Iterable[str] = (), *, edge: bool = False) -
 
     >>> property_name("Full Name"), property_name("_fullName"), property_name("id"), property_name("name", ["name"])
     ('full_name', '_fullName', 'id_', 'name_2')
+    >>> property_name("Shop ID"), property_name("SKU Code"), property_name("SKUCode"), property_name("SHOP_ID")
+    ('shop_id', 'sku_code', 'skuCode', 'shop_id')
     """
     name = text if _NAME.fullmatch(text) else _spelled(text)
     name = f"{name}_" if name in RESERVED["edge" if edge else "node"] else name
@@ -115,8 +119,7 @@ def property_names(texts: Iterable[str], *, edge: bool = False) -> dict[str, str
 
 def _spelled(text: str) -> str:
     plain = re.sub(r"[^A-Za-z0-9_]+", "_", latin_letters(text).strip()).strip("_") or "value"
-    plain = plain[0].lower() + plain[1:] if not plain.isupper() else plain.lower()
-    plain = re.sub(r"_([A-Z])", lambda found: f"_{found.group(1).lower()}", plain)
+    plain = "_".join(_FIRST_CAPITALS.sub(lambda found: found.group().lower(), word) for word in plain.split("_"))
     return plain if plain[0].isalpha() or plain[0] == "_" else f"_{plain}"
 
 
