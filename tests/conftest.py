@@ -17,11 +17,14 @@ from omnigraph.testing.graphs import huts as huts_data
 from omnigraph.testing.graphs.tiny import LONG_LEASES, create_tiny, inserting, write
 from tests.cli_runner import RECORDS, SCHEMA, Desk, build_template, lines
 from tests.scheduling import scheduler
+from tests.scratch import scratch_in_memory
 from tests.thoroughness import EXPLORE, examples
 
 # Compiled modules are kept when pytest is started without `make` as well: collecting takes 15 s of processor time, not 38.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+_SCRATCH = scratch_in_memory()
 
 # Tests kill processes and pull no plugs; those of power cuts (`tests/crash/test_power_cut.py`) ask for it themselves.
 os.environ.setdefault(SYNC, "off")
@@ -46,6 +49,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Note every test there is, before marks leave some of them out."""
     if config.args == config.getini("testpaths"):
         config.stash[EVERY_TEST] = [item.nodeid for item in items]
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Keep the files of a run in which something failed, until the next one."""
+    if _SCRATCH is not None:
+        _SCRATCH.kept = exitstatus in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERNAL_ERROR)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from served_people import ADD, COUNT, TOKENS, combinations
 from server_process import PATIENCE, ServerProcess
 
 BOB = {"Authorization": f"Bearer {TOKENS['bob']}"}
-STORAGE_WORDS = ("/tmp", ".omni", "nodes/", "edges/", "__manifest", "_versions", "Traceback", ".lance", "_rowid")
+STORAGE_WORDS = (
+    tempfile.gettempdir(),
+    ".omni",
+    "nodes/",
+    "edges/",
+    "__manifest",
+    "_versions",
+    "Traceback",
+    ".lance",
+    "_rowid",
+)
 
 
 # --- identity -------------------------------------------------------------------------------
