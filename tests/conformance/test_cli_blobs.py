@@ -58,7 +58,7 @@ def test_an_impossible_range_is_refused_before_anything_is_resolved(desk: Desk, 
 @pytest.mark.parametrize("case", [pytest.param(58, id="cli-58")])
 def test_a_missing_cell_leaves_the_file_as_it_was(desk: Desk, case: int) -> None:
     desk.write("f", "before")
-    done = desk.shell(*cell("get", "none", "--out", "f"))
+    done = desk.run(*cell("get", "none", "--out", "f"))
     assert (done.code, done.stdout) == (1, "")
     assert "Blob cell not found" in done.stderr
     assert (desk.place / "f").read_text() == "before"

@@ -125,7 +125,7 @@ def test_load_reports_what_it_wrote(desk: Desk, number: int) -> None:
     assert found["nodes"] == [{"name": "Company", "entities_loaded": 2}, {"name": "Person", "entities_loaded": 4}]
     assert found["edges"] == [{"name": "Knows", "entities_loaded": 3}, {"name": "WorksAt", "entities_loaded": 2}]
     assert "base_branch" not in found
-    assert found["commit"] == desk.shell("commit", "list", "--json", "n").json["commits"][0]
+    assert found["commit"] == desk.run("commit", "list", "--json", "n").json["commits"][0]
 
 
 @pytest.mark.parametrize("number", [pytest.param(14, id="cli-14")])
@@ -388,12 +388,12 @@ def test_a_served_write_takes_no_actor(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize("number", [pytest.param(39, id="cli-39")])
 def test_branches_are_created_and_listed(desk: Desk, number: int) -> None:
     desk.graph()
-    done = desk.shell("branch", "create", "--uri", "g", "--from", "main", "feature", "--json")
+    done = desk.run("branch", "create", "--uri", "g", "--from", "main", "feature", "--json")
     assert done.json == {"uri": "g", "from": "main", "name": "feature", "actor_id": None}
-    assert desk.shell("branch", "list", "--uri", "g").stdout == "feature\nmain\n"
+    assert desk.run("branch", "list", "--uri", "g").stdout == "feature\nmain\n"
     again = desk.run("branch", "create", "--uri", "g", "feature")
     assert "already exists" in again.stderr
-    assert desk.shell("branch", "delete", "feature", "--uri", "g").stdout == "deleted branch feature\n"
+    assert desk.run("branch", "delete", "feature", "--uri", "g").stdout == "deleted branch feature\n"
 
 
 @pytest.mark.parametrize("number", [pytest.param(40, id="cli-40")])
@@ -417,7 +417,7 @@ def test_a_merge_fast_forwards(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("eve.jsonl", '{"type":"Person","data":{"name":"Eve"}}\n')
     desk.run("load", "g", "--branch", "feature", "--from", "main", "--mode", "append", "--data", "eve.jsonl")
-    done = desk.shell("branch", "merge", "--uri", "g", "feature", "--json")
+    done = desk.run("branch", "merge", "--uri", "g", "feature", "--json")
     assert done.json == {"source": "feature", "target": "main", "outcome": "fast_forward", "actor_id": None}
     assert desk.run("get", "Person", "Eve", "--store", "g").json["name"] == "Eve"
 
@@ -487,7 +487,7 @@ def test_a_merge_of_a_deleted_branch_names_its_second_parent(desk: Desk) -> None
 @pytest.mark.parametrize("number", [pytest.param(45, id="cli-45")])
 def test_snapshot_lists_datasets(desk: Desk, number: int) -> None:
     desk.graph()
-    found = desk.shell("snapshot", "g", "--json").json
+    found = desk.run("snapshot", "g", "--json").json
     assert list(found) == ["graph_branch", "graph_manifest_version", "internal_schema_version", "datasets"]
     assert (found["graph_branch"], found["internal_schema_version"]) == ("main", 4)
     names = [(each["entity_kind"], each["type_name"]) for each in found["datasets"]]
@@ -503,7 +503,7 @@ def test_snapshot_lists_datasets(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize("number", [pytest.param(46, id="cli-46")])
 def test_export_selects_types(desk: Desk, number: int) -> None:
     desk.graph()
-    done = desk.shell("export", "g", "--type", "Person")
+    done = desk.run("export", "g", "--type", "Person")
     assert [json.loads(text)["type"] for text in done.stdout.splitlines()] == ["Person"] * 4
     unknown = desk.run("export", "g", "--type", "Nope")
     assert (unknown.code, unknown.stdout) == (1, "")
@@ -514,7 +514,7 @@ def test_export_selects_types(desk: Desk, number: int) -> None:
 def test_schema_plan_lists_steps(desk: Desk, number: int) -> None:
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("age: I32?", "age: I32?\n  nickname: String?"))
-    done = desk.shell("schema", "plan", "g", "--schema", "new.pg", "--json")
+    done = desk.run("schema", "plan", "g", "--schema", "new.pg", "--json")
     assert list(done.json) == ["uri", "supported", "step_count", "steps"]
     assert (done.json["supported"], done.json["step_count"]) == (True, 1)
     assert done.json["steps"][0]["kind"] == "add_property"
@@ -560,7 +560,7 @@ def test_schema_apply_leaves_other_branches_alone(desk: Desk, number: int) -> No
 def test_schema_apply_drops_softly_unless_told(desk: Desk, flags: list[str], mode: str) -> None:
     desk.graph()
     desk.write("new.pg", SCHEMA.replace("  age: I32?\n", ""))
-    done = desk.shell("schema", "apply", "g", "--schema", "new.pg", *flags, "--json")
+    done = desk.run("schema", "apply", "g", "--schema", "new.pg", *flags, "--json")
     assert done.code == 0, done.stderr
     assert list(done.json) == ["uri", "supported", "applied", "step_count", "graph_manifest_version", "steps"]
     assert done.json["steps"] == [
@@ -573,14 +573,14 @@ def test_schema_apply_drops_softly_unless_told(desk: Desk, flags: list[str], mod
 @pytest.mark.parametrize("name", [pytest.param("show", id="cli-50-show"), pytest.param("get", id="cli-50-get")])
 def test_schema_show_prints_the_source(desk: Desk, name: str) -> None:
     desk.graph()
-    assert desk.shell("schema", name, "g", "--json").json == {"schema_source": SCHEMA}
+    assert desk.run("schema", name, "g", "--json").json == {"schema_source": SCHEMA}
 
 
 @pytest.mark.parametrize("number", [pytest.param(45, id="cli-45-commit-show")])
 def test_commit_show_prints_one_commit(desk: Desk, number: int) -> None:
     desk.graph()
     newest = desk.run("commit", "list", "g", "--json").json["commits"][0]
-    assert desk.shell("commit", "show", newest["graph_commit_id"], "--uri", "g", "--json").json == newest
+    assert desk.run("commit", "show", newest["graph_commit_id"], "--uri", "g", "--json").json == newest
     words = desk.run("commit", "show", newest["graph_commit_id"], "--uri", "g").stdout
     assert words.startswith(f"graph_commit_id: {newest['graph_commit_id']}\ngraph_branch: main\n")
     gone = desk.run("commit", "show", "01J00000000000000000000000", "--uri", "g")
@@ -594,7 +594,7 @@ def test_commit_show_prints_one_commit(desk: Desk, number: int) -> None:
 @pytest.mark.parametrize("number", [pytest.param(51, id="cli-51")])
 def test_optimize_reports_every_dataset(desk: Desk, number: int) -> None:
     desk.graph()
-    done = desk.shell("optimize", "--json", "g")
+    done = desk.run("optimize", "--json", "g")
     assert done.code == 0, done.stderr
     assert list(done.json) == ["uri", "datasets"]
     keys = ["edge:Knows", "edge:WorksAt", "node:Company", "node:Person", "__manifest"]
@@ -631,7 +631,7 @@ def test_maintenance_needs_storage(desk: Desk, command: str) -> None:
 @pytest.mark.parametrize("number", [pytest.param(53, id="cli-53")])
 def test_repair_finds_no_drift(desk: Desk, number: int) -> None:
     desk.graph()
-    done = desk.shell("repair", "--json", "g")
+    done = desk.run("repair", "--json", "g")
     assert list(done.json) == ["uri", "confirm", "force", "graph_manifest_version", "datasets"]
     assert [(each["classification"], each["action"]) for each in done.json["datasets"]] == [("no_drift", "no_op")] * 4
     assert done.json["graph_manifest_version"] is None
@@ -668,7 +668,7 @@ def test_cleanup_refuses_odd_durations(desk: Desk, duration: str, token: str) ->
 def test_cleanup_removes_versions_when_confirmed(desk: Desk, number: int) -> None:
     desk.graph()
     assert desk.run("mutate", "--store", "g", "-e", ADD_PERSON, "-p", "name=Eve").code == 0
-    done = desk.shell("cleanup", "--keep", "1", "--confirm", "g", "--json")
+    done = desk.run("cleanup", "--keep", "1", "--confirm", "g", "--json")
     assert done.code == 0, done.stderr
     assert list(done.json) == ["uri", "keep_versions", "older_than_secs", "datasets"]
     assert (done.json["keep_versions"], done.json["older_than_secs"]) == (1, None)
@@ -690,7 +690,7 @@ def test_cleanup_removes_versions_when_confirmed(desk: Desk, number: int) -> Non
 def test_lint_warns_about_properties_that_no_update_sets(desk: Desk, number: int) -> None:
     desk.write("s.pg", "node Person { name: String @key\n age: I32?\n city: String? }")
     desk.write("q.gq", 'query q($n: I32) { update Person set { age: $n } where name = "Alice" }')
-    done = desk.shell("lint", "--query", "q.gq", "--schema", "s.pg", "--json")
+    done = desk.run("lint", "--query", "q.gq", "--schema", "s.pg", "--json")
     assert done.code == 0
     assert (done.json["status"], done.json["warnings"]) == ("ok", 1)
     assert done.json["findings"][0]["code"] == "L201"
@@ -767,13 +767,13 @@ def test_commands_that_cannot_use_their_scope(desk: Desk, args: list[str], token
 def test_a_broken_profile_is_listed(desk: Desk, number: int) -> None:
     desk.config("profiles: {bad: {store: g, server: s}, good: {store: g}}")
     desk.env["OMNIGRAPH_PROFILE"] = "good"
-    done = desk.shell("profile", "list", "--json")
+    done = desk.run("profile", "list", "--json")
     assert (done.code, done.stderr) == (0, "")
     bad, good = done.json
     assert list(bad) == ["name", "binding", "scope_kind", "target", "valid", "error", "default_graph", "active"]
     assert (bad["scope_kind"], bad["valid"], bad["target"]) == ("invalid", False, None)
     assert (good["binding"], good["active"]) == ("store: g", True)
-    shown = desk.shell("profile", "show", "--json").json
+    shown = desk.run("profile", "show", "--json").json
     assert shown == {
         "name": "good",
         "scope_kind": "store",
@@ -800,7 +800,7 @@ def test_credentials_are_private(desk: Desk, number: int) -> None:
     assert (refused.code, "chmod 600" in refused.stderr) == (1, True)
     assert "chmod 600" in desk.run("logout", "s").stderr
     path.chmod(0o600)
-    assert desk.shell("logout", "s").code == 0
+    assert desk.run("logout", "s").code == 0
     assert path.read_text() == "[other]\ntoken = o\n"
     assert "no token provided" in desk.run("login", "s", stdin="\n").stderr
 

@@ -154,7 +154,7 @@ def embedded(desk: Desk) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("number", [pytest.param(61, id="ops-61")])
 def test_embed_fills_missing_vectors(seeded: Desk, number: int) -> None:
-    done = seeded.shell("embed", "--seed", "seed.yaml", "--json")
+    done = seeded.run("embed", "--seed", "seed.yaml", "--json")
     assert done.code == 0, done.stderr
     assert done.json == {
         "input": "seed.jsonl",
@@ -293,7 +293,7 @@ def add(desk: Desk, name: str, *more: str) -> str:
 def test_commit_changes_is_one_document_whatever_the_page_size(desk: Desk) -> None:
     desk.graph()
     head = desk.head()
-    whole = desk.shell("commit", "changes", head, "--uri", "g", "--json")
+    whole = desk.run("commit", "changes", head, "--uri", "g", "--json")
     assert whole.code == 0, whole.stderr
     assert whole.stdout == json.dumps(whole.json, indent=2, ensure_ascii=False) + "\n"
     assert len(whole.json["changes"]) == len(RECORDS)
@@ -328,7 +328,7 @@ def test_commit_changes_in_words(desk: Desk) -> None:
 
 def test_the_feed_goes_on_from_its_cursor(desk: Desk) -> None:
     desk.graph()
-    begun = desk.shell("changes", "poll", "--uri", "g", "--json").json
+    begun = desk.run("changes", "poll", "--uri", "g", "--json").json
     assert (begun["blocks"], begun["caught_up"]) == ([], True)
     commit = add(desk, "Eve")
     more = desk.run("changes", "poll", "--uri", "g", "--cursor", begun["cursor"], "--json")
@@ -343,7 +343,7 @@ def test_the_feed_goes_on_from_its_cursor(desk: Desk) -> None:
 
 def test_a_baseline_holds_records_only(desk: Desk) -> None:
     desk.graph()
-    done = desk.shell("changes", "baseline", "--out", "b.jsonl", "--uri", "g", "--json")
+    done = desk.run("changes", "baseline", "--out", "b.jsonl", "--uri", "g", "--json")
     assert done.code == 0, done.stderr
     found = (desk.place / "b.jsonl").read_text().splitlines()
     assert sorted(found) == sorted(desk.run("export", "g").stdout.splitlines())
@@ -362,15 +362,15 @@ def test_diff_blame_log_and_tags(desk: Desk) -> None:
     assert desk.run("branch", "create", "feature", "--uri", "g").code == 0
     commit = add(desk, "Eve", "--branch", "feature", "--as", "ann")
     assert (
-        desk.shell("diff", "main", "feature", "--uri", "g").stdout
+        desk.run("diff", "main", "feature", "--uri", "g").stdout
         == "+ node Person Eve\n1 inserted, 0 updated, 0 deleted\n"
     )
     counted = desk.run("diff", "main", "feature", "--uri", "g", "--stat", "--json").json
     assert counted["stats"] == {"inserts": 1, "updates": 0, "deletes": 0, "types_affected": ["Person"]}
-    blamed = desk.shell("blame", "Person", "Eve", "name", "--uri", "g", "--branch", "feature", "--json").json
+    blamed = desk.run("blame", "Person", "Eve", "name", "--uri", "g", "--branch", "feature", "--json").json
     assert blamed["properties"][0]["commit"]["graph_commit_id"] == commit
     assert "ann" in desk.run("blame", "Person", "Eve", "--uri", "g", "--branch", "feature").stdout
-    happened = desk.shell("history", "Person", "Eve", "--uri", "g", "--branch", "feature", "--json").json
+    happened = desk.run("history", "Person", "Eve", "--uri", "g", "--branch", "feature", "--json").json
     assert [(each["op"], each["commit"]["graph_commit_id"]) for each in happened["events"]] == [("insert", commit)]
     lines = desk.run("history", "Person", "Eve", "--uri", "g", "--branch", "feature").stdout.splitlines()
     assert (lines[0].startswith(f"+ {commit}  "), lines[0].endswith("  ann  mutate"), lines[1]) == (
@@ -384,23 +384,23 @@ def test_diff_blame_log_and_tags(desk: Desk) -> None:
         True,
     )
     assert (
-        desk.shell("tag", "create", "v1", "--uri", "g", "--branch", "feature").stdout == f"created tag v1 at {commit}\n"
+        desk.run("tag", "create", "v1", "--uri", "g", "--branch", "feature").stdout == f"created tag v1 at {commit}\n"
     )
-    assert desk.shell("tag", "list", "--uri", "g").stdout == f"v1 {commit}\n"
+    assert desk.run("tag", "list", "--uri", "g").stdout == f"v1 {commit}\n"
     assert desk.run("branch", "merge", "feature", "--uri", "g").code == 0
-    logged = desk.shell("log", "g", "--oneline").stdout
+    logged = desk.run("log", "g", "--oneline").stdout
     assert any("tag: v1" in text and commit[:10] in text for text in logged.splitlines())
-    assert "by ann" in desk.shell("log", "g").stdout, "one line has no place for the actor (issue 14, 8)"
-    assert desk.shell("tag", "delete", "v1", "--uri", "g").stdout == "deleted tag v1\n"
+    assert "by ann" in desk.run("log", "g").stdout, "one line has no place for the actor (issue 14, 8)"
+    assert desk.run("tag", "delete", "v1", "--uri", "g").stdout == "deleted tag v1\n"
 
 
 def test_a_commit_is_reverted_and_repeated(desk: Desk) -> None:
     desk.graph()
     commit = add(desk, "Eve")
-    undone = desk.shell("commit", "revert", commit, "--uri", "g", "--json").json
+    undone = desk.run("commit", "revert", commit, "--uri", "g", "--json").json
     assert undone["changes"] == {"Person": {"inserted": 0, "updated": 0, "deleted": 1}}
     assert desk.run("get", "Person", "Eve", "--store", "g").code == 1
-    again = desk.shell("commit", "cherry-pick", commit, "--uri", "g")
+    again = desk.run("commit", "cherry-pick", commit, "--uri", "g")
     assert again.stdout.startswith(f"applied {commit} on main as ")
     assert desk.run("get", "Person", "Eve", "--store", "g").json["name"] == "Eve"
 
@@ -502,7 +502,7 @@ def test_a_plan_is_explained_or_measured(desk: Desk) -> None:
 
 def test_doctor_finds_what_is_wrong(desk: Desk) -> None:
     desk.graph()
-    fine = desk.shell("doctor", "g", "--json")
+    fine = desk.run("doctor", "g", "--json")
     assert (fine.code, fine.json["ok"]) == (0, True)
     unbuilt = [each for each in fine.json["findings"] if each["check"] == "indexes"]
     assert unbuilt[0]["fix"] == "omnigraph optimize g"
