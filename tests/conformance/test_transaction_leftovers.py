@@ -11,18 +11,19 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.errors import BadRequest, Conflict
 from omnigraph.ids import now_micros
-from omnigraph.settings import Settings
 from omnigraph.storage.base.lease import Lease
 from omnigraph.storage.branches import private_branches
 from omnigraph.storage.lance.refs import list_refs
 from omnigraph.storage.manifest.branch_refs import live_refs
 from omnigraph.testing.crash.graph_child import GraphChild
 from omnigraph.testing.crash.invariants import violations
+from omnigraph.testing.graphs.tiny import LONG_LEASES
 
 SCHEMA = "node Person { name: String @key  age: I64? }\nnode Pet { name: String @key }"
 WIDER = "node Person { name: String @key  age: I64?  city: String? }\nnode Pet { name: String @key }"
 ADD = "query q($n: String) { insert Person { name: $n } }"
-SETTINGS = Settings(lease_ttl_ms=600, lease_skew_ms=0, writer_wait_ms=3_000)
+# Long, so that a process that a busy machine starves is not taken for dead; a killed one is known by its pid.
+SETTINGS = LONG_LEASES
 
 
 @pytest.fixture
