@@ -24,6 +24,7 @@ SHARED = {
     "tests/server/test_openapi.py": _HTTP,
     "tests/server/test_studio.py": _HTTP,
 }
+_LONGEST_FIRST = list(dict.fromkeys(SHARED.values()))
 
 
 def module_of(nodeid: str) -> str:
@@ -42,11 +43,13 @@ def choose(modules: Iterable[str], worker: object, owners: Mapping[str, object])
     When nothing else is left it takes modules of what another worker has started, so that no worker waits for another one.
     """
 
-    def rank(module: str) -> int:
+    def rank(module: str) -> tuple[int, int]:
         what = shared_by(module)
         if what is None:
-            return 2
-        return 1 if what not in owners else 0 if owners[what] is worker else 3
+            return 2, 0
+        if what not in owners:
+            return 1, _LONGEST_FIRST.index(what)
+        return (0 if owners[what] is worker else 3), 0
 
     return min(modules, key=rank)
 

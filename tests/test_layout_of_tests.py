@@ -101,7 +101,8 @@ def test_what_shares_a_server_stays_with_the_worker_that_has_it() -> None:
     assert module_of("tests/unit/ids/test_ids.py::test_x[a::b]") == "tests/unit/ids/test_ids.py"
     alone, jvm, bucket = "tests/unit/a.py", "tests/integration/spark/b.py", "tests/integration/s3/c.py"
     one, two = object(), object()
-    assert choose([alone, bucket, jvm], one, {}) == bucket
+    assert choose([alone, bucket, jvm], one, {}) == jvm, "the longest work begins first"
+    assert choose([alone, bucket, jvm], two, {"spark": one}) == bucket
     assert choose([alone, bucket, jvm], one, {"spark": one}) == jvm
     assert choose([alone, jvm], two, {"spark": one}) == alone
     assert choose([jvm], two, {"spark": one}) == jvm
