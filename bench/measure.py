@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import statistics
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -46,3 +47,35 @@ def peak_mib() -> float:
         high = next(line for line in status.read_text(encoding="utf-8").splitlines() if line.startswith("VmHWM"))
         return int(high.split()[1]) / 1_024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_048_576
+
+
+class MemoryWatch:
+    """The most of this process that was resident at a time, looked at fifty times a second: its own, and mapped files.
+
+    Mapped files are pages that the system takes back when it needs them; the sum of both is what `peak_mib` tells.
+    """
+
+    def __init__(self) -> None:
+        self.anon_mb = self.file_mb = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> MemoryWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._look()
+
+    def _watch(self) -> None:
+        while not self._stop.wait(0.02):
+            self._look()
+
+    def _look(self) -> None:
+        status = Path("/proc/self/status")
+        if status.exists():
+            lines = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+            anon, file = (int(lines[name].split()[0]) / 1_024 for name in ("RssAnon", "RssFile"))
+            self.anon_mb, self.file_mb = max(self.anon_mb, anon), max(self.file_mb, file)

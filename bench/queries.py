@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -53,6 +53,8 @@ class Outcome:
     cold_ms: float
     peak_mb: float
     remarks: str
+    anon_mb: float = 0.0  # of the peak what is the process's own
+    file_mb: float = 0.0  # … and what is mapped from files
 
 
 def run() -> Iterator[Measurement]:
@@ -90,8 +92,8 @@ def outcome_of(name: str, size: Size, *questions: str) -> Outcome:
     if not built.exists():
         shutil.rmtree(store.parent, ignore_errors=True)
         store.parent.mkdir(parents=True)
-        built.write_text(_process("build", name, str(store), str(size.data)), encoding="utf-8")
-    found = json.loads(_process("measure", name, str(store), told, *questions))
+        built.write_text(engine_process("build", name, str(store), str(size.data)), encoding="utf-8")
+    found = json.loads(engine_process("measure", name, str(store), told, *questions))
     cold = _cold(name, store, told)
     insert = _inserts(name, store, told)
     return Outcome(
@@ -104,6 +106,8 @@ def outcome_of(name: str, size: Size, *questions: str) -> Outcome:
         cold,
         found["peak_mb"],
         found["remarks"],
+        found["anon_mb"],
+        found["file_mb"],
     )
 
 
@@ -112,7 +116,7 @@ def _cold(name: str, store: Path, told: str) -> float:
     times = []
     for number in range(_COLD_RUNS):
         begin = time.perf_counter()
-        _process("cold", name, str(store), told, str(number))
+        engine_process("cold", name, str(store), told, str(number))
         times.append((time.perf_counter() - begin) * 1000)
     return statistics.median(times)
 
@@ -123,15 +127,17 @@ def _inserts(name: str, store: Path, told: str) -> dict[str, float]:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(store.parent, copy, symlinks=True)
     try:
-        found: dict[str, float] = json.loads(_process("writes", name, str(copy / store.name), told))
+        found: dict[str, float] = json.loads(engine_process("writes", name, str(copy / store.name), told))
     finally:
         shutil.rmtree(copy)
     return found
 
 
-def _process(*arguments: str) -> str:
+def engine_process(*arguments: str, seconds: float = _TIMEOUT, env: Mapping[str, str] | None = None) -> str:
+    """The last line that a process of one engine prints; it is ended when its time is over."""
     command = [sys.executable, "-m", "bench.peers", *arguments]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    around = {**os.environ, **(env or {})}
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=around)
     if finished.returncode != 0:
         raise RuntimeError(f"{' '.join(arguments[:2])} failed: {finished.stderr.strip()[-2_000:]}")
     return finished.stdout.strip().splitlines()[-1] if finished.stdout.strip() else ""

@@ -1,4 +1,4 @@
-"""One engine in a process of its own: `python -m bench.peers build|measure|writes|cold NAME STORE …`; prints JSON."""
+"""One engine in its own process: `python -m bench.peers build|measure|first|writes|cold NAME STORE …`; prints JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.measure import peak_mib
+from bench.measure import MemoryWatch, peak_mib
 from bench.peers.engine import PAIR, QUESTIONS, SEED, TRAVERSALS, Engine, Question, params_of
 from bench.peers.registry import engine_class
 
@@ -22,6 +22,8 @@ _REPEATS = 900
 _WARMUP = 40
 _WHOLE_REPEATS = 60
 _SECONDS = float(os.environ.get("OMNIGRAPH_BENCH_SECONDS", "3"))
+_SLOW = 10.0  # seconds of a call, after which it is repeated once
+_FIRST_SECONDS = 0.5
 _ANSWERS = 8
 _THREADS = (1, 2, 4)
 _THREAD_SECONDS = _SECONDS / 2
@@ -43,11 +45,16 @@ def main(verb: str, name: str, store: str, *rest: str) -> None:
     if verb == "writes":
         print(json.dumps(_inserts(engine)))
         return
+    if verb == "first":
+        print(json.dumps(_first(engine, next(each for each in QUESTIONS if each.name == rest[1]), seeds)))
+        return
     wanted = [question for question in QUESTIONS if engine.answers(question) and _chosen(question, rest[1:])]
-    found = {question.name: _measured(engine, question, seeds) for question in wanted}
+    with MemoryWatch() as memory:
+        found = {question.name: _measured(engine, question, seeds) for question in wanted}
     peak = peak_mib()
     rates = {question.name: _rates(engine, question, seeds) for question in wanted if question.starts == SEED}
-    print(json.dumps({"cases": found, "rates": rates, "peak_mb": peak, "remarks": engine.remarks}))
+    kinds = {"anon_mb": memory.anon_mb, "file_mb": memory.file_mb}
+    print(json.dumps({"cases": found, "rates": rates, "peak_mb": peak, **kinds, "remarks": engine.remarks}))
 
 
 def _build(engine: Engine, data: Path) -> None:
@@ -74,9 +81,14 @@ def _chosen(question: Question, words: tuple[str, ...]) -> bool:
 
 def _measured(engine: Engine, question: Question, seeds: list[str]) -> dict[str, Any]:
     """Time and processor time, of all threads, of one call; seeds that are measured were not asked for before."""
-    answers = [_plain(engine.ask(question, params_of(question, seeds, number))) for number in range(_answers(question))]
+    began = time.process_time()
+    answers = [_plain(engine.ask(question, params_of(question, seeds, 0)))]
+    first = time.process_time() - began
+    more = range(1, _answers(question))
+    answers += [_plain(engine.ask(question, params_of(question, seeds, number))) for number in more]
+    fewest = 3 if first < _SLOW else 1
     end = time.perf_counter() + _SECONDS / 2
-    for number in range(_WARMUP):
+    for number in range(_WARMUP if first < _SLOW else 0):
         engine.ask(question, params_of(question, seeds, number))
         if time.perf_counter() > end:
             break
@@ -84,14 +96,24 @@ def _measured(engine: Engine, question: Question, seeds: list[str]) -> dict[str,
     cpu: list[float] = []
     end = time.perf_counter() + _SECONDS
     most = _REPEATS if question.starts in (SEED, PAIR) else _WHOLE_REPEATS
-    while len(times) < most and (len(times) < 3 or time.perf_counter() < end):
+    while len(times) < most and (len(times) < fewest or time.perf_counter() < end):
         params = params_of(question, seeds, _WARMUP + len(times))
         begin, cpu_begin = time.perf_counter(), time.process_time()
         engine.ask(question, params)
         times.append((time.perf_counter() - begin) * 1000)
         cpu.append((time.process_time() - cpu_begin) * 1000)
     taken = {"ms": statistics.median(times), "cpu_ms": statistics.median(cpu), "runs": len(times)}
-    return {**taken, "answers": answers}
+    return {**taken, "first_cpu_ms": first * 1000, "answers": answers}
+
+
+def _first(engine: Engine, question: Question, seeds: list[str]) -> dict[str, float]:
+    """The first half second of processor time of a process that was just started, seed by seed."""
+    taken: list[float] = []
+    while sum(taken) < _FIRST_SECONDS and len(taken) < len(seeds):
+        params, begin = params_of(question, seeds, len(taken)), time.process_time()
+        engine.ask(question, params)
+        taken.append(time.process_time() - begin)
+    return {"cpu_ms": statistics.median(taken) * 1000, "slowest_ms": max(taken) * 1000, "calls": len(taken)}
 
 
 def _answers(question: Question) -> int:
@@ -153,8 +175,9 @@ def _repeated(write: Callable[[int], None]) -> tuple[float, float]:
 def _plain(answer: Any) -> Any:
     """Answers in a form that compares across engines; only questions of one row or with an order promise an order."""
     if hasattr(answer, "num_rows"):
-        numbers = answer.column(0)
-        return [answer.num_rows, sum(numbers.to_pylist())]
+        import pyarrow.compute as pc
+
+        return [answer.num_rows, pc.sum(answer.column(0)).as_py()]
     return sorted([_rounded(value) for value in row] for row in answer)
 
 

@@ -48,6 +48,7 @@ from omnigraph.engine.read.match.optional import left_join, present
 from omnigraph.engine.read.match.scan import scan
 from omnigraph.engine.read.plan.outline import Outline, Stage, binds, outline, stages
 from omnigraph.engine.read.shape.aggregate import aggregate
+from omnigraph.engine.read.shape.in_blocks import read_in_blocks
 from omnigraph.engine.read.shape.numbering import number
 from omnigraph.engine.read.shape.order import order
 from omnigraph.engine.read.shape.per_group import limit_per
@@ -74,9 +75,11 @@ def _read(run: Run, plan: ReadPlan, known: Outline) -> Frame:
             few = leading_starts(run, edges)
             step.rows = 0 if few is None else few.length
         frame, steps = (frame, steps) if few is None else (few, steps[1:])
-    if not plan.parts:
+    in_blocks = read_in_blocks(run, plan, IN_ORDER if known.any_order else None)
+    if in_blocks is None and not plan.parts:
         frame = _matched(run, frame, steps, exists=known.exists, counts=known.counts)
-    for op in plan.result:
+    frame, left = (frame, plan.result) if in_blocks is None else in_blocks
+    for op in left:
         run.budget.check()
         if known.any_order and isinstance(op, Sort) and frame.length > IN_ORDER:
             continue

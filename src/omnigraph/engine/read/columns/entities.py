@@ -32,6 +32,9 @@ SCAN_SECONDS_PER_ROW = 4e-8
 _SHORT = 96  # bytes of a row, up to which texts move into memory as numbers do
 _SCAN_SECONDS_PER_BYTE = 2e-9
 _ASKED_AGAIN = 2
+# What a row of a table that is read whole takes at least: its row id, and a value with what is made of it.
+_HELD_BYTES = 24
+_LEAST_BLOCK, _BLOCK_ROWS = 1 << 16, 1 << 22
 
 
 _FETCHES = cost_kind("fetched rows")
@@ -147,9 +150,11 @@ class Entities:
                 facts.keep_pages(self._view, PagedTable.of(self.handle))
         return facts.pages
 
-    def _hold_pages(self, pages: PagedTable, names: Iterable[str], rows: Rows) -> list[str]:
+    def _hold_pages(self, pages: PagedTable, names: list[str], rows: Rows) -> list[str]:
         """Hold what is kept in pages; the names of the other columns."""
         index, others = RowIndex(rows), []
+        if len(rows) == 1:
+            pages.fill(names, rows, self._count_page)
         for name in names:
             values = pages.values(name, rows, self._layout.types[name], self._count_page)
             if values is None:
@@ -242,6 +247,33 @@ class Entities:
         held = self._hot(ROW_ID)
         return held.index if held is not None and held.index.is_array(rows) else None
 
+    def blocks(self) -> list[tuple[int, int]]:
+        """All rows as ranges to be read one after the other, where memory may not keep a column of them; else none."""
+        if self.is_small or not self.root.is_local or self._columns.accepts(_HELD_BYTES * self.row_count):
+            return []
+        pages = (self._facts.pages or PagedTable.of(self.handle)) if self.as_named else None
+        first, end = (0, 0) if pages is None else pages.span
+        if end - first != self.row_count:
+            return []  # files also have the rows that were deleted
+        self._facts.keep_pages(self._view, pages)
+        size = min(_BLOCK_ROWS, max(self._columns.capacity // _HELD_BYTES, _LEAST_BLOCK))
+        return [(low, min(low + size, end)) for low in range(first, end, size)]
+
+    def hold_block(self, names: Iterable[str], first: int, end: int) -> Rows | None:
+        """Hold columns of a block in the place of the one before, and return its rows; None where one is too wide."""
+        pages = self._facts.pages
+        for name in dict.fromkeys(names):
+            values = None if pages is None else pages.between(name, first, end, self._layout.types[name])
+            if values is None:
+                return None
+            self._count_page(values)
+            self._held[name] = [Held(RowSpan(first, end), values)]
+        return np.arange(first, end)
+
+    def let_go(self) -> None:
+        """Hold no values of this read any longer."""
+        self._held.clear()
+
     def cached(self, names: Iterable[str]) -> bool:
         """Whether looking at every row of these columns in memory beats asking storage for some of them."""
         if self.row_count <= SMALL_TABLE:
@@ -322,10 +354,12 @@ class Entities:
         rows, size = sum(map(len, values)), sum(each.nbytes for each in values)
         if rows != self.row_count or not self._columns.accepts(size) or size >= _LARGEST_ARRAY:
             return None  # files also have the rows that were deleted
-        # In one piece from now on; what the files had is let go of when room is needed.
+        # In one piece from now on, for the files too.
         known, span = self._hot(ROW_ID), RowSpan(first, first + rows)
         index = known.index if known is not None and known.index.is_like(span) else span
         held = Held(index, pa.concat_arrays(values))
+        assert pages is not None
+        pages.adopt(name, held.values)
         self._columns.put((self.version_key, name), held)
         return held
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.estimates import Estimates
@@ -29,6 +30,7 @@ from omnigraph.engine.read.shape.order import leading
 # Fewer edges are made rows of in less time; more that are tied are left to the order of rows.
 _MANY_EDGES = 1 << 15
 _FEW_EDGES = 1 << 10
+_MOST_TIED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +80,8 @@ def leading_starts(run: Run, found: LeadingEdges) -> Frame | None:
     wanted = run.fetch_count(found.fetch)
     if not wanted or wanted > _FEW_EDGES or not run.exists(edges) or run.entities(edges).row_count < _MANY_EDGES:
         return None
-    rows = run.entities(edges).all_rows()
-    values = value_column(run, Frame(len(rows), {found.number.var: Bound(edges, rows)}), found.number)
-    first = rows[np.flatnonzero(leading(values, wanted, descending=found.key.descending))]
-    if len(first) > _FEW_EDGES:
+    first = _first_edges(run, found, edges, wanted)
+    if first is None or len(first) > _FEW_EDGES:
         return None
     near, far = ("src", "dst") if hop.source == hop.link.tail else ("dst", "src")
     nodes = _nodes(run, edges, near, first, scan.table_key)
@@ -90,6 +90,32 @@ def leading_starts(run: Run, found: LeadingEdges) -> Frame | None:
         return None
     run.profile.note(f"only those with one of the first {counted(len(first), 'edge')}")
     return Frame(len(nodes), {scan.var: Bound(scan.table_key, nodes)})
+
+
+def _first_edges(run: Run, found: LeadingEdges, edges: str, wanted: int) -> Rows | None:
+    """The edges with the first numbers; of a table that memory may not keep those of each block first."""
+    table = run.entities(edges)
+
+    def ahead(rows: Rows) -> tuple[Rows, pa.Array]:
+        values = value_column(run, Frame(len(rows), {found.number.var: Bound(edges, rows)}), found.number)
+        kept = np.flatnonzero(leading(values, wanted, descending=found.key.descending))
+        return rows[kept], values.take(pa.array(kept))
+
+    ranges = table.blocks()
+    if not ranges:
+        return ahead(table.all_rows())[0]
+    parts: list[tuple[Rows, pa.Array]] = []
+    for low, high in ranges:
+        run.budget.check()
+        rows = table.hold_block([found.number.name], low, high)
+        if rows is None:
+            return None
+        parts.append(ahead(rows))
+        if sum(len(part) for part, _ in parts) > _MOST_TIED:
+            return None
+    table.let_go()
+    rows, values = np.concatenate([part for part, _ in parts]), pa.concat_arrays([values for _, values in parts])
+    return rows[np.flatnonzero(leading(values, wanted, descending=found.key.descending))]
 
 
 def _is_plain(link: Link) -> bool:

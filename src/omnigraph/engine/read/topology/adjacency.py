@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,6 +19,9 @@ _DIRECT_SLOTS = 1 << 20
 # Larger arrays that come and go with every query are cleared page by page by the system each time: a query that reaches
 # 270,000 entries from 1,000 nodes took a quarter longer for it.
 _BLOCK = 1 << 15
+# Entries that are counted at a time, or as many as there are nodes: NumPy makes them wide first, and those of a large
+# graph would not fit into memory.
+_COUNTED_BLOCK = 1 << 22
 # For fewer rows it is not worth checking whether they are all rows.
 _MANY_ROWS = 1 << 10
 
@@ -103,16 +106,12 @@ class Adjacency:
     def reached_once(self, rows: Rows) -> Rows:
         """The same, each neighbour once and ascending; in blocks, so that no array is as long as all entries."""
         start, stop = self.bounds(rows)
-        ends = np.cumsum(stop - start)
-        total = int(ends[-1]) if len(ends) else 0
+        total = int((stop - start).sum())
         if total <= _BLOCK or self.last_neighbour > _MAX_SPARSITY * total:
             return distinct_rows(_wide(self.neighbours_at(flatten(start, stop))))
         met = np.zeros(self.last_neighbour + 1, np.bool_)
-        first = done = 0
-        while first < len(rows):
-            last = max(int(np.searchsorted(ends, done + _BLOCK, side="right")), first + 1)
-            met[self.neighbours_at(flatten(start[first:last], stop[first:last]))] = True
-            first, done = last, int(ends[last - 1])
+        for low, high in _row_blocks(stop - start, _BLOCK):
+            met[self.neighbours_at(flatten(start[low:high], stop[low:high]))] = True
         return np.flatnonzero(met)
 
     def counted(self, rows: Rows, times: Rows | None) -> tuple[Rows, Rows]:
@@ -120,13 +119,21 @@ class Adjacency:
         start, stop = self.bounds(rows)
         counts = stop - start
         total = int(counts.sum())
-        whole = self._is_everything(rows, counts)
-        met = self.neighbours if whole else self.neighbours_at(flatten(start, stop))
-        weights = None if times is None else np.repeat(times, counts)
-        exact = weights is None or float(weights.sum(dtype=np.float64)) < EXACT
+        exact = times is None or float(np.multiply(times, counts, dtype=np.float64).sum()) < EXACT
         if not exact or self.last_neighbour > max(_DIRECT_SLOTS, _MAX_SPARSITY * total):
-            return fold(_wide(met), weights)
-        found = np.bincount(met, weights=weights)
+            weights = None if times is None else np.repeat(times, counts)
+            return fold(_wide(self.neighbours_at(flatten(start, stop))), weights)
+        whole = self._is_everything(rows, counts)
+        found: npt.NDArray[Any] = np.zeros(0, np.int64)
+        ways = None if times is None else times.astype(np.float64)  # exact, and not copied for each block
+        for low, high in _row_blocks(counts, max(_COUNTED_BLOCK, self.last_neighbour)):
+            if whole:
+                met = self.neighbours[int(start[low]) : int(stop[high - 1])]
+            else:
+                met = self.neighbours_at(flatten(start[low:high], stop[low:high]))
+            weights = None if ways is None else np.repeat(ways[low:high], counts[low:high])
+            some = np.bincount(met, weights=weights, minlength=len(found))
+            found = some if not len(found) else _sum_of(found, some)
         reached = np.flatnonzero(found)
         return reached, found[reached].astype(np.int64)
 
@@ -264,6 +271,22 @@ class Adjacency:
             high = np.where(unsettled & ~right, middle, high)
             unsettled = low < high
         return low
+
+
+def _row_blocks(counts: Rows, entries: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows with about as many entries each; a row with more has a range of its own."""
+    grown = np.cumsum(counts)
+    first = done = 0
+    while first < len(counts):
+        last = max(int(np.searchsorted(grown, done + entries, side="right")), first + 1)
+        yield first, last
+        first, done = last, int(grown[last - 1])
+
+
+def _sum_of(found: npt.NDArray[Any], more: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Both added up; the second is at least as long."""
+    more[: len(found)] += found
+    return more
 
 
 def build(sources: Column, neighbours: Column, edges: Column, *, settled: bool = False) -> Adjacency:

@@ -8,11 +8,13 @@ an object store it is kept on the disk of this machine, for every process that c
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.base.disk_cache import keep_column, kept_column
 from omnigraph.storage.base.errors import translated
 from omnigraph.storage.base.layout import Root
@@ -34,6 +36,7 @@ class ColumnFile:
     rows: int
     stored_bytes: int
     _reader: Any = field(default=None, repr=False)
+    _beside: tuple[tuple[str, ...], Any] = field(default=((), None), repr=False)
 
     @classmethod
     def open(cls, root: Root, file: DataFile, number: int) -> ColumnFile:
@@ -42,12 +45,11 @@ class ColumnFile:
         if known is not None:
             (empty, about) = known
             return cls(root, file.path, number, about[_NAME], empty.type, file.rows, int(about[_STORED_BYTES]))
-        reader = open_data_file(root, file.path)
-        schema: pa.Schema = reader.metadata().schema
+        schema, sizes = _described(root, file.path)
         places = _places(schema, file.fields)
         name, place = places[number]
         # The file calls a column what it was called when the file was written.
-        kind, size = schema.field(name).type, reader.file_statistics().columns[file.columns[place]].size_bytes
+        kind, size = schema.field(name).type, sizes[file.columns[place]]
         if not root.is_local:
             keep_column(root, _about(file.path, number), pa.array([], kind), {_NAME: name, _STORED_BYTES: str(size)})
         return cls(root, file.path, number, name, kind, file.rows, size)
@@ -64,6 +66,15 @@ class ColumnFile:
             keep_column(self.root, self._kept_name(start, count), values)
         return values
 
+    def read_with(self, others: Sequence[ColumnFile], start: int, count: int) -> list[pa.Array]:
+        """The same of this column and of others of the file; a few rows of all take as long as those of one."""
+        names = (self.name, *(other.name for other in others))
+        if self._beside[0] != names:
+            self._beside = names, open_data_file(self.root, self.path, names)
+        with translated(self.path):
+            table = self._beside[1].read_range(start, count, batch_size=count).to_table()
+        return [table[name].combine_chunks() for name in names]
+
     def kept(self, start: int, count: int) -> pa.Array | None:
         """The same if this machine has it already; always None for a graph on this machine."""
         found = None if self.root.is_local else kept_column(self.root, self._kept_name(start, count))
@@ -71,6 +82,21 @@ class ColumnFile:
 
     def _kept_name(self, start: int, count: int) -> str:
         return f"{_kept_below(self.path)}/{self.number}.{start}.{count}"
+
+
+def _described(root: Root, path: str) -> tuple[pa.Schema, tuple[int, ...]]:
+    """The columns of a file, and how many bytes each takes there; looked at once for all of them."""
+
+    def look() -> tuple[pa.Schema, tuple[int, ...]]:
+        reader = open_data_file(root, path)
+        return reader.metadata().schema, tuple(each.size_bytes for each in reader.file_statistics().columns)
+
+    return root.memory.cache(_DESCRIBED).get_or_build(path, look)
+
+
+_DESCRIBED: CacheKind[tuple[pa.Schema, tuple[int, ...]]] = CacheKind(
+    "columns of data files", lambda found: 512 * (len(found[1]) + 1), share=1 / 64, entries=1_024
+)
 
 
 def _about(path: str, number: int) -> str:

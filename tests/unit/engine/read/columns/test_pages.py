@@ -24,6 +24,7 @@ from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.views.view import View
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.rows import row_places as places_module
+from omnigraph.storage.lance.rows.column_file import ColumnFile
 from omnigraph.storage.lance.rows.row_id_sequence import Scattered
 from omnigraph.storage.lance.rows.row_places import RowPlaces
 
@@ -207,7 +208,8 @@ def test_pages_outlast_a_commit(graph: og.Graph, monkeypatch: pytest.MonkeyPatch
 def test_no_more_pages_are_read_than_rows_were_fetched_without(
     graph: og.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pages_module, "_FREE_PAGES", 0)
+    monkeypatch.setattr(pages_module, "_FREE_ROWS", 0)
+    monkeypatch.setattr(pages_module, "_ROWS_FOR_A_FETCH", 8)
     table = Run(graph.view(), Bindings({}, None), Budget(), frame_leaf, match).entities("node:Node")  # type: ignore[arg-type]
     everything = table.all_rows()
     pages, read = PagedTable.of(table.handle), list[int]()
@@ -253,6 +255,7 @@ def test_a_column_of_several_files_is_whole_when_each_of_them_is(
 ) -> None:
     monkeypatch.setattr(pages_module, "_MANY_PAGES", 2)
     monkeypatch.setattr(pages_module, "_MANY_FILES", 2)
+    monkeypatch.setattr(pages_module, "_ASKED_OF_MANY", 2)
     graph.load(rows(range(ROWS, 2 * ROWS)), type="Node")
     table = entities_of(graph)
     asked, everything = 0, table.all_rows()
@@ -274,6 +277,48 @@ def test_a_column_of_several_files_is_whole_when_each_of_them_is(
     left = entities_of(graph).whole("text")
     assert left.values.to_pylist() == [value for place, value in enumerate(expected) if place != 3]
     assert 3 not in left.index.rows.tolist()
+
+
+def test_the_values_of_several_files_are_in_memory_once(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_module, "_MANY_PAGES", 2)
+    monkeypatch.setattr(pages_module, "_ASKED", 1)
+    graph.load(rows(range(ROWS, 2 * ROWS)), type="Node")
+    everything = entities_of(graph).all_rows()
+    for place in (0, ROWS):
+        entities_of(graph).values("n", everything[place : place + 1])
+    held, pages = entities_of(graph).held_whole("n"), PagedTable.of(entities_of(graph).handle)
+    assert held is not None
+    assert pages is not None
+    found = pages.whole("n", pa.int64())
+    assert found is not None
+    assert len(found[1]) == 2
+    assert {each.buffers()[1].address for each in found[1]} == {held.values.buffers()[1].address}
+    assert pa.concat_arrays(found[1]).equals(held.values)
+
+
+def test_a_row_takes_one_read_for_all_of_its_columns(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = table_rows(graph, ["n", "text", "small"])
+    reads: list[tuple[str, ...]] = []
+    read_with = ColumnFile.read_with
+
+    def counted(column: ColumnFile, others: list[ColumnFile], start: int, count: int) -> list[pa.Array]:
+        reads.append((column.name, *(other.name for other in others)))
+        return read_with(column, others, start, count)
+
+    monkeypatch.setattr(ColumnFile, "read_with", counted)
+    monkeypatch.setattr(ColumnFile, "read", lambda *_: pytest.fail("a column was read by itself"))
+    monkeypatch.setattr(TableHandle, "take_rows", lambda *_: pytest.fail("rows were fetched"))
+    everything = entities_of(graph).all_rows()
+    for place in (9, 30, 31):  # the last two are on one page
+        table = entities_of(graph)
+        table.load(["n", "text", "small"], everything[place : place + 1])
+        found = {name: table.values(name, everything[place : place + 1])[0].as_py() for name in ("n", "text", "small")}
+        assert found == expected[place]
+    assert reads == [("n", "text", "small")] * 2
+
+
+def table_rows(graph: og.Graph, names: list[str]) -> list[dict[str, Any]]:
+    return entities_of(graph).handle.scan(names).to_pylist()
 
 
 def test_a_file_that_is_gone_is_left_to_whoever_reads_the_version(graph: og.Graph) -> None:

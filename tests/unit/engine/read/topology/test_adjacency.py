@@ -158,3 +158,22 @@ def test_woven_parts_are_the_lists_of_all_entries(given_parts: tuple[list[Triple
     at, nodes, edges = found.expand(rows)
     assert list(zip(rows[at].tolist(), nodes.tolist(), edges.tolist(), strict=True)) == entries
     assert found.degrees(np.array([6, 40, 8])).tolist() == [0, sum(s == 40 for s, _, _ in entries), 0]
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+@pytest.mark.parametrize("some", [False, True])
+def test_entries_are_counted_in_blocks(block: int, some: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adjacency_module, "_COUNTED_BLOCK", block)
+    monkeypatch.setattr(adjacency_module, "_MANY_ROWS", 1)
+    pick = np.random.default_rng(5)
+    ends = pick.integers(0, 6, (2, 300))
+    lists = build(ends[0], ends[1], np.arange(300))
+    rows = np.array([0, 2, 5]) if some else np.arange(6)
+    for times in (None, pick.integers(1, 9, len(rows))):
+        expected = np.zeros(6, np.int64)
+        for source, target in ends.T.tolist():
+            if source in rows:
+                expected[target] += 1 if times is None else times[rows.tolist().index(source)]
+        nodes, counts = lists.counted(rows, times)
+        assert nodes.tolist() == np.flatnonzero(expected).tolist()
+        assert counts.tolist() == expected[expected > 0].tolist()
