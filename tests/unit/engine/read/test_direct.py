@@ -79,20 +79,6 @@ def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield made
 
 
-@pytest.fixture
-def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each call of a read with a route, whether it was answered directly."""
-    seen: list[bool] = []
-
-    def noted(*given: Any) -> Any:
-        found = direct.direct_answer(*given)
-        seen.append(found is not None)
-        return found
-
-    monkeypatch.setattr(query_module, "direct_answer", noted)
-    return seen
-
-
 def executed(graph: og.Graph, text: str, params: dict[str, Any]) -> og.Result:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(query_module, "direct_answer", lambda *given: None)

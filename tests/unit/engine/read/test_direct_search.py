@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read import direct, direct_search
+from omnigraph.engine.read import direct_search
 from omnigraph.engine.read import query as query_module
 from omnigraph.errors import ParameterError, ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
@@ -70,20 +70,6 @@ def graph_of(place: Path, count: int) -> og.Graph:
 def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[og.Graph]:
     with graph_of(tmp_path_factory.mktemp("words") / "g.omni", request.param) as made:
         yield made
-
-
-@pytest.fixture
-def answered(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """For each call of a read with a route, whether it was answered directly."""
-    seen: list[bool] = []
-
-    def noted(*given: Any) -> Any:
-        found = direct.direct_answer(*given)
-        seen.append(found is not None)
-        return found
-
-    monkeypatch.setattr(query_module, "direct_answer", noted)
-    return seen
 
 
 def executed(graph: og.Graph, text: str, params: dict[str, Any]) -> og.Result:
