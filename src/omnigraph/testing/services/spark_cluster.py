@@ -106,7 +106,8 @@ def _settings(directory: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_DIRS": str(directory / "scratch"),
         "SPARK_DAEMON_MEMORY": "600m",
-        "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        # For launchers, drivers and executors as well: none of them runs long enough to be worth compiling twice.
+        "JDK_JAVA_OPTIONS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     }
 
 
