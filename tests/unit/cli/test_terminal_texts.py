@@ -178,6 +178,7 @@ def test_a_missing_parameter_says_how_to_give_it(desk: Desk) -> None:
     [
         (("get", "g", "Alice"), "'g' was taken as TYPE; say which graph with --store g"),
         (("query", "-e", GET_PERSON), "no graph addressed: pass its URI as the last argument, --store <URI>"),
+        (("query", "absent.omni", "-e", GET_PERSON), "there is no graph at 'absent.omni', so it was taken as NAME"),
         (("log",), "no graph addressed: pass its URI as the last argument, --store <URI>"),
         (("serve", "--graph", "g"), "a path or URI goes to --store"),
         (("branch", "list", "g", "h"), "unexpected argument 'h' found"),

@@ -39,6 +39,8 @@ class ClusterScope:
 Scope: TypeAlias = StoreScope | ServerScope | ClusterScope
 
 _MAINTENANCE = frozenset({"optimize", "repair", "cleanup"})
+# How directories of graphs are called by custom.
+_GRAPH_ENDING = ".omni"
 
 
 def guard(call: Call) -> None:
@@ -115,6 +117,8 @@ def _misplaced(call: Call) -> list[str]:
         for value in values:
             if names_a_graph(value):
                 return [f"= help: '{value}' was taken as {name}; say which graph with --store {value}"]
+            if value.endswith(_GRAPH_ENDING):
+                return [f"= help: there is no graph at '{value}', so it was taken as {name}"]
     return []
 
 
