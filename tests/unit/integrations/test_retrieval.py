@@ -8,9 +8,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest
-from omnigraph.integrations import langchain, llamaindex
 from omnigraph.integrations.retrieval import QueryCall
 
+# The libraries are imported where they are used: each takes a second, in every worker that only collects these tests.
 QUERY = """
 query lines($text: String, $most: I64) {
   match { $l: Line match_text($l.about, $text) }
@@ -45,12 +45,16 @@ def test_what_is_wrong_with_a_call_is_said(roads: og.Graph) -> None:
 
 
 def test_langchain_retrieves_documents(call: QueryCall) -> None:
+    from omnigraph.integrations import langchain
+
     (found,) = langchain.GraphRetriever(call=call).invoke("hill")
     assert found.page_content == "the blue line climbs the hill"
     assert found.metadata["slug"] == "blue"
 
 
 def test_llamaindex_retrieves_nodes(call: QueryCall) -> None:
+    from omnigraph.integrations import llamaindex
+
     (found,) = llamaindex.GraphRetriever(call).retrieve("hill")
     assert found.node.text == "the blue line climbs the hill"
     assert found.score > 0
