@@ -11,6 +11,9 @@ STREAM_SECONDS ?= 60
 QUERIES ?= 20000
 SEEDS ?= 0-99
 SIMULATE_SECONDS ?=
+SEARCH ?= 1000000,256
+SEARCH_SECONDS ?= 75
+SEARCH_FEWER ?= 20000,5000
 # One more than the cores they were tried on: some tests wait, for a lease, a process, a store that is gone.
 WORKERS ?= 3
 # Compiled modules are kept, whatever the machine's default is: a process of the tests imports in 1.1 s instead of 2.8 s.
@@ -20,7 +23,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo demo-stream test test-slow test-all test-thorough test-script explore check format bench attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
+.PHONY: help setup demo demo-stream test test-slow test-all test-thorough test-script explore check format bench bench-search attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -78,6 +81,20 @@ bench: $(VENV)/.ready ## side-by-side ratios, printed
 	@$(SYNC) --group bench
 	@$(BIN)/python -m bench
 
+# DuckDB's extensions are on PyPI for an older release of it only, and kuzu is archived: they get an environment of their own.
+$(VENV)-search/.ready: $(VENV)/.ready
+	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(VENV)-search
+	@$(BIN)/uv pip install --quiet --python $(VENV)-search/bin/python "duckdb>=1.5,<1.6" "duckdb-extension-vss>=1.5,<1.6" \
+	  "duckdb-extension-fts>=1.5,<1.6" "kuzu==0.11.3" "tantivy>=0.27,<1" numpy pyarrow
+	@touch $@
+
+bench-search: $(VENV)-search/.ready ## search beside four engines, into docs/benchmarks.md (SEARCH=rows,numbers SEARCH_SECONDS=75 a phase)
+	@$(SYNC) --group bench
+	@OMNIGRAPH_BENCH_SEARCH=$(SEARCH) OMNIGRAPH_BENCH_SEARCH_SECONDS=$(SEARCH_SECONDS) OMNIGRAPH_BENCH_SEARCH_PAGE=1 \
+	  OMNIGRAPH_BENCH_SEARCH_FEWER=$(SEARCH_FEWER) \
+	  OMNIGRAPH_BENCH_SEARCH_PYTHON=$(VENV)-search/bin/python \
+	  OMNIGRAPH_BENCH_SEARCH_ENGINES=omnigraph,lancedb,tantivy,duckdb,kuzu $(BIN)/python -m bench search
+
 attack: $(VENV)/.ready ## attacks on a real server: connections, bodies, queries, policies, agents; each with what it must answer
 	@$(BIN)/python -m tests.attack
 
@@ -118,4 +135,4 @@ docs: $(VENV)/.ready ## build the documentation into site/
 	@echo "site/index.html"
 
 clean: ## remove what make created
-	rm -rf $(VENV) demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-search demo site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

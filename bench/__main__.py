@@ -15,7 +15,10 @@ import bench
 from bench.measure import Measurement
 from bench.social import SIZE_VARIABLE, SIZES
 
-_NO_BENCH = {"__main__", "hammer", "measure", "peers", "query_page", "report", "search_engines", "social"}
+_NO_BENCH = {
+    "__main__", "hammer", "measure", "peers", "query_page", "report", "search_data", "search_engines", "search_one",
+    "search_page", "social",
+}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:

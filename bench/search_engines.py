@@ -17,6 +17,8 @@ SHARE = 10  # the filter keeps this percentage
 VECTOR, FILTERED, BEHIND = "vector top-10", "vector top-10, filtered", "vector top-10, behind a hop"
 WORDS, HYBRID, EQUAL = "bm25 top-10", "hybrid top-10 (rrf)", "point look-up by text equality"
 
+WORD_INDEX, VECTOR_INDEX = "the index of words", "the index of vectors"
+
 # A question: a vector and a text, or a topic, in this order.
 Ask = Callable[[list[float], str], list[str]]
 
@@ -37,12 +39,16 @@ class SearchEngine:
         """Open the store; a fresh one gets the documents."""
         raise NotImplementedError
 
+    def builds(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        """What is built, in turn, and how."""
+        return (("the indexes", self.build),)
+
     def build(self) -> None:
         """Build the indexes."""
         raise NotImplementedError
 
-    def cases(self) -> dict[str, Ask]:
-        """What the engine can be asked."""
+    def cases(self, built: str) -> dict[str, Ask]:
+        """What the engine can be asked after it has built something."""
         raise NotImplementedError
 
 
@@ -52,6 +58,7 @@ class OmniGraph(SearchEngine):
     def open(self, docs: Path) -> None:
         import omnigraph as og
 
+        self._prepared: dict[tuple[str | None, str], Any] = {}
         if not self.fresh:
             self.graph = og.open(self.store)
             return
@@ -60,17 +67,15 @@ class OmniGraph(SearchEngine):
                      node Doc {{ {doc} }}
                      edge About: Doc -> Topic"""
         self.graph = og.init(self.store, schema=schema)
-        table = pq.read_table(docs)
-        topics = table.select(["topic"]).rename_columns(["name"]).group_by("name").aggregate([])
+        topics = pq.read_table(docs, columns=["topic"]).rename_columns(["name"]).group_by("name").aggregate([])
         self.graph.load(topics, type="Topic", runner="inline", no_build=True)
-        self.graph.load(table.drop_columns(["topic"]), type="Doc", runner="inline", no_build=True)
-        about = table.select(["code", "topic"]).rename_columns(["from", "to"])
-        self.graph.load(about, edge="About", runner="inline", no_build=True)
+        self.graph.load(docs, type="Doc", columns={"code": "code"}, runner="inline", no_build=True)
+        self.graph.load(docs, edge="About", columns={"from": "code", "to": "topic"}, runner="inline", no_build=True)
 
     def build(self) -> None:
         self.graph.ensure_indices()
 
-    def cases(self) -> dict[str, Ask]:
+    def cases(self, built: str) -> dict[str, Ask]:
         near, words = "nearest($d.near, $v)", "bm25($d.body, $t)"
         return {
             VECTOR: lambda v, _: self._codes(near, "$d: Doc", v=v),
@@ -82,11 +87,14 @@ class OmniGraph(SearchEngine):
         }
 
     def _codes(self, rank: str | None, pattern: str, **params: Any) -> list[str]:
-        kinds = {"v": f"$v: Vector({self.dim})", "t": "$t: String"}
-        declared = ", ".join(kinds[name] for name in params)
-        order = "" if rank is None else f"order {{ {rank} }} limit {TOP}"
-        text = f"query q({declared}) {{ match {{ {pattern} }} return {{ $d.code }} {order} }}"
-        return [row["d.code"] for row in self.graph.query(text, params=params).rows()]
+        ask = self._prepared.get((rank, pattern))
+        if ask is None:
+            kinds = {"v": f"$v: Vector({self.dim})", "t": "$t: String"}
+            declared = ", ".join(kinds[name] for name in params)
+            order = "" if rank is None else f"order {{ {rank} }} limit {TOP}"
+            text = f"query q({declared}) {{ match {{ {pattern} }} return {{ $d.code }} {order} }}"
+            ask = self._prepared[rank, pattern] = self.graph.prepare(text)
+        return [row["d.code"] for row in ask(params).rows()]
 
 
 class LanceDb(SearchEngine):
@@ -99,7 +107,11 @@ class LanceDb(SearchEngine):
         import lancedb
 
         store = lancedb.connect(self.store)
-        self.table = store.create_table("docs", pq.read_table(docs)) if self.fresh else store.open_table("docs")
+        if not self.fresh:
+            self.table = store.open_table("docs")
+            return
+        file = pq.ParquetFile(docs)  # in batches, as its documentation has it for what is larger than memory
+        self.table = store.create_table("docs", file.iter_batches(), schema=file.schema_arrow)
 
     def build(self) -> None:
         self.table.create_index(metric="l2", vector_column_name="near")
@@ -107,7 +119,7 @@ class LanceDb(SearchEngine):
             self.table.create_scalar_index(column)
         self.table.create_fts_index("body", use_tantivy=False)
 
-    def cases(self) -> dict[str, Ask]:
+    def cases(self, built: str) -> dict[str, Ask]:
         from lancedb.rerankers import RRFReranker
 
         def hybrid(v: list[float], t: str) -> list[str]:
@@ -150,25 +162,28 @@ class DuckVss(SearchEngine):
             self.run.execute(f"LOAD '{file}'")
         self.run.execute(f"""CREATE TABLE docs AS
                              SELECT code, n, body, topic, near::FLOAT[{self.dim}] AS near FROM '{docs}'""")
-        if not self.fresh:
-            self.build()
 
-    def build(self) -> None:
-        self.run.execute("CREATE INDEX by_near ON docs USING HNSW (near)")
-        self.run.execute("CREATE INDEX by_topic ON docs (topic)")
-        self.run.execute("PRAGMA create_fts_index('docs', 'code', 'body', stemmer = 'none', stopwords = 'none')")
+    def builds(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        words = "PRAGMA create_fts_index('docs', 'code', 'body', stemmer = 'none', stopwords = 'none')"
+        return (
+            (WORD_INDEX, lambda: (self.run.execute(words), self.run.execute("CREATE INDEX by_topic ON docs (topic)"))),
+            (VECTOR_INDEX, lambda: self.run.execute("CREATE INDEX by_near ON docs USING HNSW (near)")),
+        )
 
-    def cases(self) -> dict[str, Ask]:
+    def cases(self, built: str) -> dict[str, Ask]:
         near = f"array_distance(near, $v::FLOAT[{self.dim}])"
         nearest = f"ORDER BY {near} LIMIT {TOP}"
         words = "fts_main_docs.match_bm25(code, $t)"
         by_words = f"SELECT code, {words} AS score FROM docs WHERE score IS NOT NULL ORDER BY score DESC LIMIT {TOP}"
+        if built == WORD_INDEX:
+            return {
+                WORDS: lambda _, t: self._codes(by_words, t=t),
+                EQUAL: lambda _, t: self._codes("SELECT code FROM docs WHERE body = $t", t=t),
+            }
         return {
             VECTOR: lambda v, _: self._codes(f"SELECT code FROM docs {nearest}", v=v),
             FILTERED: lambda v, _: self._codes(f"SELECT code FROM docs WHERE n < {SHARE} {nearest}", v=v),
             BEHIND: lambda v, t: self._codes(f"SELECT code FROM docs WHERE topic = $t {nearest}", v=v, t=t),
-            WORDS: lambda _, t: self._codes(by_words, t=t),
-            EQUAL: lambda _, t: self._codes("SELECT code FROM docs WHERE body = $t", t=t),
         }
 
     def _codes(self, text: str, **params: Any) -> list[str]:
@@ -193,19 +208,20 @@ class Kuzu(SearchEngine):
             self.run.execute(f"CREATE NODE TABLE Doc ({columns})")
             self.run.execute(f"COPY Doc FROM (LOAD FROM '{docs}' RETURN code, n, body, topic, near)")
 
-    def build(self) -> None:
-        self.run.execute("CALL CREATE_VECTOR_INDEX('Doc', 'by_near', 'near', metric := 'l2')")
-        self.run.execute("CALL CREATE_FTS_INDEX('Doc', 'by_body', ['body'], stemmer := 'none')")
+    def builds(self) -> tuple[tuple[str, Callable[[], object]], ...]:
+        words = "CALL CREATE_FTS_INDEX('Doc', 'by_body', ['body'], stemmer := 'none')"
+        vectors = "CALL CREATE_VECTOR_INDEX('Doc', 'by_near', 'near', metric := 'l2')"
+        return ((WORD_INDEX, lambda: self.run.execute(words)), (VECTOR_INDEX, lambda: self.run.execute(vectors)))
 
-    def cases(self) -> dict[str, Ask]:
-        self.run.execute(f"CALL PROJECT_GRAPH_CYPHER('Few', 'MATCH (d:Doc) WHERE d.n < {SHARE} RETURN d')")
+    def cases(self, built: str) -> dict[str, Ask]:
         words = f"CALL QUERY_FTS_INDEX('Doc', 'by_body', $t, top := {TOP}) RETURN node.code, score ORDER BY score DESC"
-        return {
-            VECTOR: lambda v, _: self._nearest("Doc", v),
-            FILTERED: lambda v, _: self._nearest("Few", v),
-            WORDS: lambda _, t: self._codes(words, t=t),
-            EQUAL: lambda _, t: self._codes("MATCH (d:Doc) WHERE d.body = $t RETURN d.code", t=t),
-        }
+        if built == WORD_INDEX:
+            return {
+                WORDS: lambda _, t: self._codes(words, t=t),
+                EQUAL: lambda _, t: self._codes("MATCH (d:Doc) WHERE d.body = $t RETURN d.code", t=t),
+            }
+        self.run.execute(f"CALL PROJECT_GRAPH_CYPHER('Few', 'MATCH (d:Doc) WHERE d.n < {SHARE} RETURN d')")
+        return {VECTOR: lambda v, _: self._nearest("Doc", v), FILTERED: lambda v, _: self._nearest("Few", v)}
 
     def _nearest(self, graph: str, vector: list[float]) -> list[str]:
         more = "" if self.effort is None else f", efs := {self.effort}"
@@ -240,7 +256,7 @@ class Tantivy(SearchEngine):
         writer.commit()
         writer.wait_merging_threads()
 
-    def cases(self) -> dict[str, Ask]:
+    def cases(self, built: str) -> dict[str, Ask]:
         self.index.reload()
         searcher = self.index.searcher()
 
@@ -257,4 +273,11 @@ ENGINES: dict[str, type[SearchEngine]] = {
     "duckdb": DuckVss,
     "kuzu": Kuzu,
     "tantivy": Tantivy,
+}
+TITLES = {
+    "omnigraph": "omnigraph",
+    "lancedb": "LanceDB 0.40",
+    "duckdb": "DuckDB 1.5 (vss, fts)",
+    "kuzu": "kuzu 0.11.3",
+    "tantivy": "tantivy 0.27",
 }

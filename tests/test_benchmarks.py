@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from bench import social
+from bench import search, social
 from bench.peers.engine import QUESTIONS, params_of
 from bench.peers.registry import ENGINES, engine_class
+from bench.search_data import write_data
+from bench.search_page import page
 from omnigraph.engine.maintenance import topology_builds
 from omnigraph.engine.read.match import leading
 from omnigraph.engine.read.plan import statistics
@@ -96,3 +98,32 @@ def _is_estimated(ours: Any, question: Any, params: dict[str, Any]) -> None:
 def _plain(answer: Any) -> list[tuple[Any, ...]]:
     rows = answer if isinstance(answer, list) else [(value,) for value in answer.column(0).to_pylist()]
     return sorted(tuple(round(value, 9) if isinstance(value, float) else value for value in row) for row in rows)
+
+
+def test_a_search_run_has_the_recall_it_promises_and_says_what_was_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "DIM", 8)
+    folders = {3_000: tmp_path / "more", 2_000: tmp_path / "fewer"}
+    write_data(folders, 8)
+    ours = search._in_a_process("omnigraph", folders[3_000])
+    assert "late" not in ours
+    assert min(ours["recall"].values()) >= 0.95
+    assert {"load", "build", "MB"} <= ours.keys()
+    monkeypatch.setattr(search, "_SECONDS", 0.0)  # nothing is that fast, so it is tried with fewer rows
+    late = search._sittings(["omnigraph", "lancedb"], folders)
+    assert {count: [*found] for count, found in late.items()} == {
+        3_000: ["omnigraph", "lancedb"],
+        2_000: ["omnigraph", "lancedb"],
+    }
+    peer = {
+        "ms": {"bm25 top-10": ours["ms"]["bm25 top-10"] / 4},
+        "recall": {},
+        "MB": 1.0,
+        **late[2_000]["lancedb"]["late"],
+    }
+    written = page(
+        {3_000: {"omnigraph": ours, "lancedb": {**peer, "late": {"after": "loading", "failed": False}}}}, 8, 75, "then"
+    )
+    assert "(**0.25×**)" in written
+    assert "LanceDB 0.40 with 3,000 rows: what comes after loading did not end within 75 s." in written
