@@ -43,7 +43,7 @@ def run() -> Iterator[Measurement]:
     """All engines on the same data; times of omnigraph as a ratio to those of each."""
     names = os.environ.get("OMNIGRAPH_BENCH_SEARCH_ENGINES", "omnigraph,lancedb").split(",")
     began = circumstances()
-    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-", dir=os.environ.get("OMNIGRAPH_BENCH_HOME")) as folder:
+    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as folder:
         folders = {count: Path(folder) / str(count) for count in (COUNT, *FEWER)}
         begin = time.perf_counter()
         write_data(folders, DIM)
