@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.read.topology import files
+from omnigraph.engine.read.topology.edge_lookup import ends_of
+from omnigraph.engine.read.topology.store import topology
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.gq import few
 from omnigraph.pipeline.gq.entities import Entities
+from omnigraph.pipeline.gq.frame import Lowering
 from omnigraph.pipeline.spark.shares import shared_frame
 from omnigraph.testing.graphs.ants import ANTS
 from omnigraph.testing.graphs.compared import OVER_ANTS, OVER_HUTS
@@ -99,6 +103,20 @@ def test_sums_means_and_spreads_have_the_digits_of_the_engine(tmp_path: Path, tu
     assert found == [{"s": math.fsum(row["x"] for row in rows if row["x"] is not None)}]
 
 
+def test_rows_whose_doubles_are_added_up_are_made_once(ants: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, hold = [], Lowering.hold
+
+    def counted(low: Lowering, frame: Any) -> Any:
+        held.append(frame)
+        return hold(low, frame)
+
+    monkeypatch.setattr(Lowering, "hold", counted)
+    text = q("$a: Ant", "sum($a.f) as s, avg($a.f) as m, count(*) as n")
+    assert ants.query(text, runner="spark").rows() == ants.query(text).rows()
+    assert len(held) == 1
+    assert len(held[0].columns) == 1, "nothing else of a row is kept"
+
+
 @pytest.mark.parametrize(("text", "params", "code"), SUITE.ERRORS)
 def test_a_faulty_read_fails_with_the_code_the_case_lists(huts: og.Graph, text: str, params: Any, code: str) -> None:
     with pytest.raises(OmnigraphError) as failure:
@@ -147,6 +165,59 @@ def test_rows_that_are_too_many_to_be_collected_are_joined(
 ) -> None:
     monkeypatch.setattr(few, "MOST", -1)
     assert ants.query(OVER_ANTS[name], runner="spark").rows() == ants.query(OVER_ANTS[name]).rows()
+
+
+@pytest.fixture(scope="module")
+def listed_ants(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
+    """The same graph with neighbour lists beside it, as large tables have them."""
+    graph = og.init(tmp_path_factory.mktemp("listed") / "graph.omni", schema=read_graphs.SCHEMA)
+    graph.load([json.dumps(record) for record in ANTS], runner="inline")
+    view = graph.view()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "WORTH_KEEPING", 0)
+        for info in view.catalog.edges.values():
+            ends = ends_of(view, info, keep=True)
+            assert ends is not None
+            for direction in ("out", "in"):
+                files.save_lists(ends.place, direction, topology(ends).lists(direction), ends.artifact.marks)
+    return graph
+
+
+@pytest.mark.parametrize("text", OVER_ANTS.values(), ids=OVER_ANTS)
+def test_hops_over_lists_give_what_the_engine_gives(
+    listed_ants: og.Graph, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(few, "MOST", -1)
+    inline, spark = listed_ants.query(text), listed_ants.query(text, runner="spark")
+    assert spark.rows() == inline.rows()
+    assert spark.to_arrow().schema == inline.to_arrow().schema
+
+
+NUMBERED = {
+    "the most met": q("$a: Ant $a walks $b", "$b.k, count(*) as n", "order { count(*) desc, $b.k } limit 3"),
+    "against the edges": q("$a: Ant $b walks $a", "$b.k, count($a) as n", "order { $b.k }"),
+    "all pairs": q("$a: Ant $a walks $b", "$a.k, $b.k as other"),
+    "distinct far ends": "query q() { match { $a: Ant $a walks $b } return distinct { $b.k } order { $b.k } }",
+    "counted far ends": q("$a: Ant $a walks $b $b walks $c", "count(distinct $c) as n, count(*) as m"),
+    "sums of integers": q("$a: Ant $a walks $b", "$b.k, sum($b.n) as s, avg($b.n) as m, min($b.n) as l", "order { s }"),
+    "either way": q("$a: Ant $a <walks> $b", "$a.k, $b.k as other"),
+    "either way, by edges": q("$a: Ant $a $e:<walks> $b", "$a.k, $b.k as other, $e.w"),
+    "edges": q("$a: Ant $a $e:walks $b $e.w > 1", "$a.k, $b.k as other, $e.w"),
+    "a triangle": q("$a: Ant $a walks $b $b walks $c $c walks $a", "$a.k, $b.k as b, $c.k as c"),
+    "a condition at the far end": q("$a: Ant $a walks $b $b.n > 0 $b walks $c", "$b.k, $c.k as c"),
+}
+
+
+@pytest.mark.parametrize("text", NUMBERED.values(), ids=NUMBERED)
+def test_hops_over_lists_read_no_table_of_edges_but_for_bound_ones(
+    listed_ants: og.Graph, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(few, "MOST", -1)
+    if "$e:" not in text:
+        monkeypatch.setattr(Entities, "edges", lambda *_: pytest.fail("a table of edges was read"))
+    found = listed_ants.query(text, runner="spark").rows()
+    assert found
+    assert found == listed_ants.query(text).rows()
 
 
 def test_a_read_that_begins_at_a_few_nodes_reads_no_table_of_edges(

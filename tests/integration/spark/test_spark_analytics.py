@@ -116,6 +116,35 @@ def test_tasks_take_edges_from_the_lists_beside_the_graph(
     assert theirs == pytest.approx(mine, abs=1e-12) if name == "pagerank" else theirs == mine
 
 
+def test_weights_are_joined_with_lists_by_row_ids(
+    listed: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SparkNetwork, "_joined_edges", _refused)
+    options: Any = {"iterations": 3, "weight": "weight", "direction": "both"}
+    here = listed.analytics.pagerank("Knows", **options, runner="inline")
+    there = listed.analytics.pagerank("Knows", **options, runner="spark", spark=spark)
+    assert there.table["rank"].to_pylist() == pytest.approx(here.table["rank"].to_pylist(), abs=1e-12)
+
+
+def test_the_session_of_the_caller_keeps_its_settings_while_an_algorithm_runs(
+    graph: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("spark.sql.shuffle.partitions", "spark.sql.adaptive.enabled", "spark.sql.autoBroadcastJoinThreshold")
+    before, seen = [spark.conf.get(name) for name in names], []
+    degrees = spark_vectors.degrees
+
+    def watched(*given: Any) -> Any:
+        seen.append([spark.conf.get(name) for name in names])
+        return degrees(*given)
+
+    monkeypatch.setattr(spark_vectors, "degrees", watched)
+    found = graph.analytics.degree("Knows", runner="spark", spark=spark)
+    assert seen == [before]
+    mine = spark.createDataFrame([("p1",)], "id string")
+    assert found.to_spark().join(mine, "id").count() == 1, "the frame is one of the caller's session"
+    assert [spark.conf.get(name) for name in names] == before
+
+
 def test_lists_are_kept_before_the_tasks_start(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also for a version whose lists this process has only as an older one's with a few changes laid over them."""
     for module in (files, store, topology_builds):

@@ -216,7 +216,7 @@ class GraphAnalytics(Displayed, Analytics):
         if _chosen(how.runner, selection, how.spark) == "inline":
             values = job.in_memory(selection, keep=keeper is not None)
         else:
-            if keeper is not None and weight is None:
+            if keeper is not None:
                 access(keeper).keep_lists([info.table_key for info in selection.edges], how.spark)
             values = job.on_spark(selection, how.spark)
         if place is None:
@@ -272,19 +272,18 @@ class _Job:
         return NodeValues(self.column, "inline", lambda: table, _to_session, done)
 
     def on_spark(self, selection: Selection, spark: SparkPlace) -> NodeValues:
-        from omnigraph.pipeline.analytics.spark_network import SparkNetwork, partitioned_for
+        from omnigraph.pipeline.analytics.spark_network import SparkNetwork, session_for
         from omnigraph.pipeline.analytics.spark_vectors import NodeArray
         from omnigraph.pipeline.spark.session import spark_session, without_warnings
         from omnigraph.pipeline.tasks.jobs import translated
 
-        session = spark_session(spark) if spark is None or isinstance(spark, str) else spark
-        rows = selection.rows
+        given = spark_session(spark) if spark is None or isinstance(spark, str) else spark
+        session = session_for(given, selection.rows)
 
         def prepared() -> ExitStack:
             held = ExitStack()
             held.enter_context(without_warnings())
             held.enter_context(translated(f"analytics: {self.column}"))
-            held.enter_context(partitioned_for(session, rows))
             return held
 
         with prepared():
@@ -292,7 +291,9 @@ class _Job:
             found, done = self.distributed(network)
 
         def frame() -> Any:
-            return network.shown(found.frame if isinstance(found, NodeArray) else found, self.column)
+            if isinstance(found, NodeArray):  # in the caller's session, where it may be joined with other frames
+                return SparkNetwork(given, selection).shown(replace(found, spark=given).frame, self.column)
+            return network.shown(found, self.column)
 
         def collect() -> pa.Table:
             with prepared():

@@ -15,48 +15,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.topology.adjacency import Adjacency
-from omnigraph.engine.read.topology.files import load_lists
-from omnigraph.errors import StorageError
+from omnigraph.pipeline.spark.lists import MappedLists
 
 # Entries that go to Spark as rows of one task.
 SLICE = 1 << 20
-_SHAPE = pa.schema([("s", pa.int64()), ("t", pa.int64()), ("w", pa.float64())])
 
 
 @dataclass(frozen=True, slots=True)
 class KeptLists:
     """The lists of one edge type, and what makes a row id at either end the number of a node."""
 
-    place: Place
+    lists: MappedLists
     tails: int
     heads: int
 
-    def along(self) -> Adjacency:
-        """The lists along the edges."""
-        return self._mapped("out")
-
-    def against(self) -> Adjacency:
-        """The lists against them."""
-        return self._mapped("in")
-
-    def batches(self, at: int) -> Iterator[pa.RecordBatch]:
-        """One slice of the edges as rows: the numbers of both ends, and a weight of 1."""
-        lists = self.along()
+    def batches(self, at: int, *, edges: bool = False) -> Iterator[pa.RecordBatch]:
+        """One slice of the edges as rows: the numbers of both ends, and the row id of the edge or a weight of 1."""
+        lists = self.lists.along()
         entries = np.arange(at * SLICE, min((at + 1) * SLICE, len(lists)))
         sources, targets = lists.owners_of(entries) + self.tails, lists.neighbours[entries].astype(np.int64)
-        columns = [sources, targets + self.heads, np.ones(len(entries))]
-        yield pa.RecordBatch.from_arrays([pa.array(column) for column in columns], schema=_SHAPE)
-
-    def _mapped(self, direction: str) -> Adjacency:
-        found = load_lists(self.place, direction)
-        if found is None:
-            # Newer versions of the table make room for theirs.
-            raise StorageError(
-                "neighbour lists were removed while an algorithm used them: run it again", kind="Transient"
-            )
-        return found
+        last = lists.edges_at(entries).astype(np.int64) if edges else np.ones(len(entries))
+        columns = {"s": sources, "t": targets + self.heads, "e" if edges else "w": last}
+        yield pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +59,7 @@ class ListedEdges:
         """As many ranges of nodes as there are tasks, with about equally many edges each."""
         edges = np.ones(len(numbers), np.int64)
         for kept in self.lists:
-            for lists, shift in ((kept.along(), kept.tails), (kept.against(), kept.heads)):
+            for lists, shift in ((kept.lists.along(), kept.tails), (kept.lists.against(), kept.heads)):
                 degrees = np.diff(lists.offsets)
                 keys = np.arange(len(degrees)) + lists.keys if isinstance(lists.keys, int) else lists.keys
                 owned = degrees > 0
@@ -94,10 +75,10 @@ class ListedEdges:
         else those that the lists along the edges have there."""
         parts: list[tuple[Rows, Rows]] = []
         for kept in self.lists:
-            near, far = _within(kept.along(), mine, kept.tails, kept.heads)
+            near, far = _within(kept.lists.along(), mine, kept.tails, kept.heads)
             parts.append((far, near) if self.direction == "in" else (near, far))
             if self.direction == "both":
-                parts.append(_within(kept.against(), mine, kept.heads, kept.tails))
+                parts.append(_within(kept.lists.against(), mine, kept.heads, kept.tails))
         return _joined([part[0] for part in parts]), _joined([part[1] for part in parts])
 
 

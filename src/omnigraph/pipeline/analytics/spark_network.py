@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +13,11 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.display import counted
 from omnigraph.engine.read.columns.held import ROW_ID
-from omnigraph.engine.read.topology.edge_lookup import ends_of
-from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
 from omnigraph.pipeline.analytics.spark_lists import SLICE, KeptLists, ListedEdges
+from omnigraph.pipeline.spark.lists import mapped_lists
 from omnigraph.pipeline.spark.session import parallelism, without_warnings
 from omnigraph.storage.lance.tables import open_table
 
@@ -33,29 +31,29 @@ _MOST_PARTITIONS = 2_000
 _SHUFFLE = "spark.sql.shuffle.partitions"
 _ADAPTIVE = "spark.sql.adaptive.enabled"
 _BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
+# What a caller may have set in a running session, and what it says about values and how they travel.
+_SAME = ("spark.sql.session.timeZone", "spark.sql.execution.arrow.maxRecordsPerBatch")
 
 
-@contextmanager
-def partitioned_for(spark: Any, rows: int) -> Iterator[None]:
-    """Shuffles of as many partitions as the rows need, for algorithms of many small rounds.
+def session_for(spark: Any, rows: int) -> Any:
+    """A session beside the given one, for algorithms of many small rounds: shuffles have the partitions that rows need.
 
     Spark plans two hundred whatever the size and looks at each plan again while it runs; rounds over few rows are the
     same plan over and over, and spend their time on that. Of many rows none are sent to every task: a million ids take
-    little room where Spark keeps them compressed, by which it decides, and too much where they are joined.
+    little room where Spark keeps them compressed, by which it decides, and too much where they are joined. The settings
+    of the caller's session stay as they are: others may run in it meanwhile.
     """
     wanted = {_SHUFFLE: str(min(max(parallelism(spark), rows // _PARTITION_ROWS), _MOST_PARTITIONS))}
     if rows <= _PARTITION_ROWS * parallelism(spark):
         wanted[_ADAPTIVE] = "false"
     else:
         wanted[_BROADCAST] = "-1"
-    before = {name: spark.conf.get(name) for name in wanted}
+    beside = spark.newSession()
+    for name in _SAME:
+        beside.conf.set(name, spark.conf.get(name))
     for name, value in wanted.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            spark.conf.set(name, value)
+        beside.conf.set(name, value)
+    return beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +119,17 @@ class SparkNetwork:
 
     def _kept_lists(self, info: EdgeType) -> KeptLists | None:
         """The neighbour lists of an edge type, where they are kept beside the graph for this version of its tables."""
-        ends = ends_of(self.selection.view, info)
-        if ends is None or any(load_lists(ends.place, direction) is None for direction in ("out", "in")):
+        lists = mapped_lists(self.selection.view, info)
+        if lists is None:
             return None
         names = [each.name for each in self.selection.nodes]
-        return KeptLists(ends.place, *(names.index(end) << _TYPE_SHIFT for end in (info.from_type, info.to_type)))
+        return KeptLists(lists, *(names.index(end) << _TYPE_SHIFT for end in (info.from_type, info.to_type)))
 
     def _type_edges(self, info: EdgeType) -> Any:
-        kept = self._kept_lists(info) if self.selection.weight is None else None
-        return self._joined_edges(info) if kept is None else self._listed(kept)
+        kept = self._kept_lists(info)
+        if kept is None:
+            return self._joined_edges(info)
+        return self._listed(kept) if self.selection.weight is None else self._weighed(info, kept, self.selection.weight)
 
     def _joined_edges(self, info: EdgeType) -> Any:
         from pyspark.sql import functions as f
@@ -137,8 +137,7 @@ class SparkNetwork:
         weight = self.selection.weight
         columns, shape = {"src": "src", "dst": "dst"}, "src string, dst string"
         if weight is not None:
-            stored = self.selection.view.columns(info)[weight] if self.selection.view.find(info) is not None else weight
-            columns, shape = columns | {"w": stored or weight}, f"{shape}, w double"
+            columns, shape = columns | {"w": self._stored(info, weight)}, f"{shape}, w double"
         rows = self._scan(info, columns, shape)
         if weight is None:
             rows = rows.withColumn("w", f.lit(1.0))
@@ -149,15 +148,27 @@ class SparkNetwork:
         heads = ends[1].select(f.col("n").alias("t"), f.col("id").alias("dst"))
         return rows.join(tails, "src").join(heads, "dst").select("s", "t", "w")
 
-    def _listed(self, kept: KeptLists) -> Any:
-        slices = max(1, -(-len(kept.along()) // SLICE))
+    def _listed(self, kept: KeptLists, *, edges: bool = False) -> Any:
+        slices = max(1, -(-len(kept.lists.along()) // SLICE))
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for at in batch.column(0).to_pylist():
-                    yield from kept.batches(at)
+                    yield from kept.batches(at, edges=edges)
 
-        return self.spark.range(0, slices, 1, slices).mapInArrow(read, "s bigint, t bigint, w double")
+        last = "e bigint" if edges else "w double"
+        return self.spark.range(0, slices, 1, slices).mapInArrow(read, f"s bigint, t bigint, {last}")
+
+    def _weighed(self, info: EdgeType, kept: KeptLists, weight: str) -> Any:
+        """The entries of lists with the weights of their edges, joined by row ids."""
+        weights = self._scan(info, {"e": ROW_ID, "w": self._stored(info, weight)}, "e bigint, w double")
+        self._check_weights(info, weight, weights)
+        return self._listed(kept, edges=True).join(weights, "e").select("s", "t", "w")
+
+    def _stored(self, info: EdgeType, name: str) -> str:
+        """What a property was called when its table was written."""
+        view = self.selection.view
+        return name if view.find(info) is None else view.columns(info)[name] or name
 
     def _check_weights(self, info: EdgeType, weight: str, rows: Any) -> None:
         from pyspark.sql import functions as f
@@ -209,7 +220,7 @@ class SparkNetwork:
 
 
 def _named(batch: pa.RecordBatch, stored: Mapping[str, str]) -> pa.RecordBatch:
-    kinds = {"n": pa.int64(), "w": pa.float64()}
+    kinds = {"n": pa.int64(), "e": pa.int64(), "w": pa.float64()}
     arrays = [pc.cast(batch.column(column), kinds.get(name, pa.utf8())) for name, column in stored.items()]
     return pa.RecordBatch.from_arrays(arrays, names=list(stored))
 

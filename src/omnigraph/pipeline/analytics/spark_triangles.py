@@ -71,7 +71,8 @@ class _Corners:
         here, there = self.numbers[one], self.numbers[other]
         found = np.zeros(len(one), np.bool_)
         for kept in self.listed.lists:
-            for lists, near, far in ((kept.along(), kept.tails, kept.heads), (kept.against(), kept.heads, kept.tails)):
+            along, against = kept.lists.along(), kept.lists.against()
+            for lists, near, far in ((along, kept.tails, kept.heads), (against, kept.heads, kept.tails)):
                 rest = np.flatnonzero(~found)
                 found[rest] = are_neighbours(lists, here[rest] - near, there[rest] - far)
         return found

@@ -6,7 +6,7 @@ whatever compares entities compares keys; a variable over one type has its ids f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 
@@ -19,20 +19,27 @@ from omnigraph.compiler.types import PropType, union_members
 from omnigraph.engine.read.frames.unions import TYPE, of_member
 from omnigraph.engine.values.arrow import TableType, row_schema
 from omnigraph.engine.views.view import View
-from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
+from omnigraph.pipeline.gq import few
+from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows, Unread
 from omnigraph.pipeline.gq.scan import Among, Scan, kind_of, not_on_spark, scan_frame
-from omnigraph.pipeline.gq.values import KEY, Keys, qualifier
+from omnigraph.pipeline.gq.values import KEY, ROW, Keys, qualifier
 
 Conditions = tuple[ir.Condition, ...]
 
 
 class Entities:
-    """Makes the frames of one query; `needed` says which columns of each variable something reads."""
+    """Makes the frames of one query; `needed` says which columns of each variable something reads.
 
-    def __init__(self, low: Lowering, view: View, needed: Mapping[str, frozenset[str]]) -> None:
+    The variables in `numbered` have row ids as well.
+    """
+
+    def __init__(
+        self, low: Lowering, view: View, needed: Mapping[str, frozenset[str]], numbered: Collection[str] = ()
+    ) -> None:
         self.low = low
         self.view = view
         self.needed = needed
+        self.numbered = numbered
 
     def nodes(self, type_name: str, var: str, conditions: Conditions, among: Keys | None = None) -> Rows:
         """The nodes of a type, or of a union, as bindings of one variable; with `among` only those of these keys."""
@@ -47,6 +54,32 @@ class Entities:
         if len(members) == 1:
             return found[0]
         return self.united([self._typed(rows, var, name) for rows, name in zip(found, members, strict=True)])
+
+    def unread(self, type_name: str, var: str) -> Rows:
+        """All nodes of one type by their row ids."""
+        rows = self._table(self.view.catalog.nodes[type_name], var, [ROW], ())
+        return replace(rows, unread={var: Unread(type_name)})
+
+    def read(
+        self, rows: Rows, wanted: Iterable[str] | None = None, conditions: Mapping[str, Conditions] | None = None
+    ) -> Rows:
+        """The rows with what is needed of some unread variables, or of all, where these satisfy their conditions."""
+        for var in list(rows.unread if wanted is None else wanted):
+            what, own = rows.unread[var], (conditions or {}).get(var, ())
+            if what.link is None:
+                found = self.nodes(what.type_name, var, own)
+            else:
+                found = self.edges(what.type_name, what.link, own)
+            same = F.col(rows.columns[var, ROW]) == F.col(found.columns[var, ROW])
+            columns = {**{key: column for key, column in rows.columns.items() if key != (var, ROW)}, **found.columns}
+            rows = replace(
+                rows,
+                frame=rows.frame.join(found.frame, same).drop(rows.columns[var, ROW]),
+                columns=columns,
+                kinds={**rows.kinds, **found.kinds},
+                unread={name: each for name, each in rows.unread.items() if name != var},
+            )
+        return rows
 
     def scanned_edges(self, type_name: str, var: str, conditions: Conditions) -> Rows:
         """The edges of a type, or of a union, as bindings of one variable."""
@@ -87,8 +120,8 @@ class Entities:
     def _of_type(
         self, info: TableType, var: str, always: Iterable[str], conditions: Conditions, among: Among | None = None
     ) -> Rows:
-        wanted = {*always, *self.needed.get(var, ())} & set(row_schema(info).names)
-        return self._table(info, var, sorted(wanted), conditions, among)
+        wanted = sorted({*always, *self.needed.get(var, ())} & set(row_schema(info).names))
+        return self._table(info, var, [*wanted, ROW] if var in self.numbered else wanted, conditions, among)
 
     def _table(
         self, info: TableType, var: str, names: Iterable[str], conditions: Conditions, among: Among | None = None
@@ -97,7 +130,9 @@ class Entities:
         early = tuple(condition for condition in conditions if not _ranks(condition))
         scan = Scan(info, var, columns, early, among)
         frame = scan_frame(self.low.spark, self.view, self.low.bindings, scan)
-        if not any(_is_wide(kind_of(info, name)) for name in columns):
+        entry = self.view.find(info)
+        many = not conditions and among is None and entry is not None and entry.row_count > few.MOST
+        if not many and not any(_is_wide(kind_of(info, name)) for name in columns):
             self.low.few.may_be(frame, partial(scan_frame, self.low.spark, self.view, self.low.bindings, scan))
         rows = Rows(
             frame,

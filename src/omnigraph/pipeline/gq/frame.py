@@ -13,13 +13,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from omnigraph.compiler.ir import expr as ir
+from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.frames.unions import TYPE
 from omnigraph.engine.values.arrow import arrow_type
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.pipeline.gq.carry import Batches, carrier, reporting, to_spark
 from omnigraph.pipeline.gq.few import FewRows
-from omnigraph.pipeline.gq.values import KEY, Layout, Searches, Step, Values, keeping
+from omnigraph.pipeline.gq.values import KEY, ROW, Layout, Searches, Step, Values, keeping
 
 Frame: TypeAlias = Any
 """A Spark DataFrame, classic or through Connect."""
@@ -59,8 +60,19 @@ Output: TypeAlias = str | NodeColumns
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """An entity of which a frame has the row id only; that of an edge comes with the link that binds it."""
+
+    type_name: str
+    link: Link | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """Assignments as a frame. None for `frame` is the one empty row that every pipeline starts from."""
+    """Assignments as a frame. None for `frame` is the one empty row that every pipeline starts from.
+
+    With `times`, which is a column, a row stands for as many.
+    """
 
     frame: Frame
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (variable, property) → column
@@ -68,13 +80,18 @@ class Rows:
     order: tuple[Order, ...] = ()
     outputs: Mapping[str, Output] = field(default_factory=dict)
     score: str | None = None
+    unread: Mapping[str, Unread] = field(default_factory=dict)
+    times: str | None = None
 
     def id(self, var: str) -> str:
         """The column of a variable's ids."""
         return self.columns[var, "id"]
 
     def key(self, var: str) -> str:
-        """The column that tells the entities of a variable apart: their ids, unless they are of several types."""
+        """The column that tells the entities of a variable apart: their ids, unless they are of several types or their
+        ids have not been read."""
+        if var in self.unread:
+            return self.columns[var, ROW]
         return self.columns.get((var, KEY), self.id(var))
 
     def ties(self, var: str) -> list[str]:

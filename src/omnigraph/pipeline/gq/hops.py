@@ -14,7 +14,7 @@ from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.pipeline.gq.entities import Conditions, Entities, qualified
 from omnigraph.pipeline.gq.frame import Frame, Rows
 from omnigraph.pipeline.gq.scan import Among
-from omnigraph.pipeline.gq.values import KEY, qualifier
+from omnigraph.pipeline.gq.values import KEY, ROW, qualifier
 from omnigraph.pipeline.gq.walks import Walks
 
 
@@ -31,12 +31,13 @@ class Hops:
         keys = self.keys(rows, source, link)
         starts = None if keys is None else keys.unique()
         if self._is_searched(link, starts):
-            near, far = self.low.names.fresh(), self.low.names.fresh()
+            near, far, row = self.low.names.fresh(), self.low.names.fresh(), self.low.names.fresh()
             if starts is None:
                 column = rows.frame.select(self.end(rows, source, link).alias("start"))
                 starts = column.dropna().distinct().toArrow().column(0).combine_chunks()
-            frame = self.walks.pairs(starts, link, source, (near, far))
-            return Rows(frame, _ends(near, far), {near: ir.STRING, far: ir.STRING})
+            frame = self.walks.pairs(starts, link, source, (near, far, row))
+            ends = {**_ends(near, far), ("", ROW): row}
+            return Rows(frame, ends, {near: ir.STRING, far: ir.STRING, row: ir.INT64})
         found = self._edges(link, source, edge_predicates, starts)
         if link.edge_var is not None:
             if starts is not None:

@@ -33,22 +33,33 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.pipeline.gq.entities import Conditions, Entities, as_
 from omnigraph.pipeline.gq.frame import Frame, Lowering, Rows
 from omnigraph.pipeline.gq.hops import Hops
+from omnigraph.pipeline.gq.numbered import NumberedHops
 from omnigraph.pipeline.gq.stages import unwound
-from omnigraph.pipeline.gq.values import Keys
+from omnigraph.pipeline.gq.values import ROW, Keys
 from omnigraph.pipeline.gq.walks import Walks
 
 
 class Matcher:
     """Lowers match operators; `needed` says which columns of each variable something reads."""
 
-    def __init__(self, low: Lowering, run: Run, needed: Mapping[str, frozenset[str]]) -> None:
+    def __init__(self, low: Lowering, run: Run, needed: Mapping[str, frozenset[str]], numbered: NumberedHops) -> None:
         self.low = low
         self.run = run
-        self.entities = Entities(low, run.view, needed)
+        self.numbered = numbered
+        self.entities = Entities(low, run.view, needed, numbered.variables)
         self.hops = Hops(self.entities, Walks(low, run))
 
+    def matched(self, ops: Iterable[MatchOp], rows: Rows) -> Rows:
+        """The rows that results are made of."""
+        rows, wanted = self.numbered.settled(self._match(rows, ops))
+        return self.entities.read(rows, wanted)
+
     def match(self, rows: Rows, ops: Iterable[MatchOp]) -> Rows:
-        """The rows after every operator; a condition that stands before all variables waits for the first of them."""
+        """The rows after every operator of a block."""
+        return self.entities.read(self._match(rows, ops))
+
+    def _match(self, rows: Rows, ops: Iterable[MatchOp]) -> Rows:
+        """The same with some variables unread; a condition that stands before all variables waits for the first."""
         waiting: Conditions = ()
         for op in ops:
             if rows.frame is None and isinstance(op, Filter):
@@ -56,12 +67,30 @@ class Matcher:
                 continue
             if rows.frame is not None and not isinstance(op, NodeScan | Filter | Unwind | ShortestPath):
                 rows = rows.with_frame(self.low.few.collected(rows.frame))
-            found = self._step(rows, op)
+            found = self._numbered(rows, op) or self._step(self.entities.read(rows), op)
             if isinstance(op, ExpandTest | Filter | AntiJoin) and self.low.few.known(rows.frame) is not None:
                 self.low.few.may_be(found.frame)  # fewer than before
             rows = self.low.keep(found, waiting)
             waiting = ()
         return rows
+
+    def _numbered(self, rows: Rows, op: MatchOp) -> Rows | None:
+        """The same by row ids, where neighbour lists are kept and rows are not few anyway."""
+        if rows.frame is None:
+            if not isinstance(op, NodeScan) or not self.numbered.is_unread(op):
+                return None
+            return self.numbered.note_whole(self.entities.unread(op.type_name, op.var))
+        if not isinstance(op, Expand | ExpandTest) or self.low.few.known(rows.frame) is not None:
+            return None
+        found = self.numbered.expand(rows, op) if isinstance(op, Expand) else self.numbered.test(rows, op)
+        if found is None:
+            return None
+        conditions = {} if op.link.edge_var is None else {op.link.edge_var: op.edge_predicates}
+        now = isinstance(op, Expand) and self.numbered.is_read_at_once(op)
+        if isinstance(op, Expand):
+            conditions[op.target] = op.predicates
+        wanted = [var for var, own in conditions.items() if own or (now and var in found.unread)]
+        return self.entities.read(found, wanted, conditions)
 
     def _step(self, rows: Rows, op: MatchOp) -> Rows:
         match op:
@@ -110,11 +139,13 @@ class Matcher:
         if not op.predicates and not link.ways and self.entities.needs_id_only(op.target_type, op.target):
             columns = {**wider.columns, (op.target, "id"): wider.columns["", "far"]}
             del columns["", "far"]
-            found = _without(replace(wider, columns=columns), [("", "near")])
+            if op.target in self.numbered.starts and ("", ROW) in columns:
+                columns[op.target, ROW] = columns.pop(("", ROW))
+            found = _without(replace(wider, columns=columns), [("", "near"), ("", ROW)])
         else:
             nodes = self.entities.nodes(op.target_type, op.target, op.predicates, self._ends_of(pairs, link))
             found = _joined(wider, nodes, [(far, self.hops.end(nodes, op.target, link))], "inner")
-            found = _without(found, [("", "near"), ("", "far")])
+            found = _without(found, [("", "near"), ("", "far"), ("", ROW)])
         known = self.low.few.column(pairs.frame, pairs.columns["", "near"])
         self.low.few.expect(found.frame, self.hops.keys(rows, op.source, link), known)
         return found
@@ -131,7 +162,7 @@ class Matcher:
         how = "left_semi" if link.edge_var is None else "inner"
         ends = [(self.hops.end(rows, link.tail, link), near), (self.hops.end(rows, link.head, link), far)]
         found = _joined(rows, pairs, ends, how)
-        return found if how == "left_semi" else _without(found, [("", "near"), ("", "far")])
+        return found if how == "left_semi" else _without(found, [("", "near"), ("", "far"), ("", ROW)])
 
     # --- not -------------------------------------------------------------------------------------
 
@@ -246,7 +277,7 @@ def _joined(left: Rows, right: Rows, pairs: list[tuple[Frame, Frame]] | None, ho
 
 
 def _without(rows: Rows, keys: Iterable[tuple[str, str]]) -> Rows:
-    gone = [rows.columns[key] for key in keys]
+    gone = [rows.columns[key] for key in keys if key in rows.columns]
     columns = {key: column for key, column in rows.columns.items() if column not in gone}
     return replace(rows, frame=rows.frame.drop(*gone), columns=columns)
 

@@ -19,7 +19,7 @@ from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.read.frames.frame import Frame as EngineFrame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match.leaves import frame_leaf
-from omnigraph.engine.read.plan.outline import binds
+from omnigraph.engine.read.plan.outline import Outline, binds, outline
 from omnigraph.engine.read.plan.plans import plan_for
 from omnigraph.engine.read.query import ReadCall
 from omnigraph.engine.read.shape.project import ENDS, result_table, value_type
@@ -30,6 +30,7 @@ from omnigraph.ids import now_micros
 from omnigraph.pipeline.gq.carry import from_spark, unpacked
 from omnigraph.pipeline.gq.frame import Lowering, NodeColumns, Output, Rows
 from omnigraph.pipeline.gq.match import Matcher
+from omnigraph.pipeline.gq.numbered import NumberedHops
 from omnigraph.pipeline.gq.rank import prepare
 from omnigraph.pipeline.gq.shape import Shaper
 from omnigraph.pipeline.gq.stages import staged
@@ -53,7 +54,7 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     low = Lowering(spark, run.bindings)
     try:
         with without_warnings(), unpacked("query"):
-            rows = _read(low, run, plan, _needed(plan))
+            rows = _read(low, run, plan, _needed(plan), outline(plan))
             found = _collected(rows)
     finally:
         low.release()
@@ -63,19 +64,21 @@ def _execute(spark: Any, run: Run, plan: ReadPlan) -> pa.Table:
     return result_table(run, EngineFrame(found.num_rows, outputs=outputs), plan.columns)
 
 
-def _read(low: Lowering, run: Run, plan: ReadPlan, needed: Mapping[str, frozenset[str]]) -> Rows:
+def _read(low: Lowering, run: Run, plan: ReadPlan, needed: Mapping[str, frozenset[str]], known: Outline) -> Rows:
     """The rows of a plan, those of its parts before."""
     rows = Rows(None)
     if plan.source is not None:
-        rows = staged(low, _read(low, run, plan.source.plan, needed), plan.source)
+        assert known.source is not None
+        rows = staged(low, _read(low, run, plan.source.plan, needed, known.source), plan.source)
     if not plan.parts:
         prepare(low, run, plan, _types(plan.match))
-        rows = Matcher(low, run, needed).match(rows, plan.match)
+        rows = Matcher(low, run, needed, NumberedHops(low, run.view, plan, known)).matched(plan.match, rows)
     shaper = Shaper(low, run)
     for op in plan.result:
         run.budget.check()
         if isinstance(op, Union):
-            rows = united(low, [_read(low, run, part, needed) for part in plan.parts], plan.columns)
+            parts = zip(plan.parts, known.parts, strict=True)
+            rows = united(low, [_read(low, run, part, needed, each) for part, each in parts], plan.columns)
             rows = shaper.shape(rows, Distinct()) if op.distinct else rows
         else:
             rows = shaper.shape(rows, op)

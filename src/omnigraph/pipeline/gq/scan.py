@@ -14,13 +14,14 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import PropType
+from omnigraph.engine.read.columns.held import ROW_ID
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.predicate import Bindings
 from omnigraph.engine.values.pushdown import push
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.gq.carry import Batches, carrier, reported, to_spark
-from omnigraph.pipeline.gq.values import Layout, Step, Values, keeping
+from omnigraph.pipeline.gq.values import ROW, Layout, Step, Values, keeping
 from omnigraph.pipeline.spark.datasource import TablePlan, table_plan
 from omnigraph.pipeline.spark.shares import shared_frame
 from omnigraph.storage.lance.tables import open_table
@@ -58,7 +59,7 @@ class Scan:
 
 def kind_of(info: TableType, name: str) -> PropType:
     """The type of a column; ids and endpoints are text."""
-    return info.properties.get(name, TEXT)
+    return ir.INT64 if name == ROW else info.properties.get(name, TEXT)
 
 
 def not_on_spark(what: str) -> BadRequest:
@@ -96,7 +97,8 @@ class _Job:
     def read(self, fragments: Sequence[int], schema: pa.Schema, most: int | None) -> Batches:
         assert self.plan.address is not None
         table = open_table(self.plan.address, self.plan.version)
-        stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None)) or ["id"]
+        stored = list(dict.fromkeys(name for _, name in self.plan.columns if name is not None))
+        stored = [*stored, ROW_ID] if ROW in self.columns else stored or ["id"]
         left = most
         for batch in table.batches(stored, self.where, fragments=fragments):
             rows = self._named(batch)
@@ -115,20 +117,23 @@ class _Job:
             pa.nulls(batch.num_rows, field.type) if stored is None else batch.column(stored).cast(field.type)
             for field, (_, stored) in zip(schema, self.plan.columns, strict=True)
         ]
-        return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+        if ROW not in self.columns:
+            return pa.RecordBatch.from_arrays(arrays, names=schema.names)
+        return pa.RecordBatch.from_arrays([*arrays, batch.column(ROW_ID).cast(pa.int64())], names=[*schema.names, ROW])
 
 
 def _job(view: View, bindings: Bindings, scan: Scan) -> _Job:
     reads = {name for condition in scan.conditions for _, name in properties(condition)}
     reads |= set(() if scan.among is None else scan.among.columns)
-    plan = table_plan(view, scan.info, [*scan.columns, *sorted(reads - set(scan.columns))])
+    stored = [name for name in scan.columns if name != ROW]
+    plan = table_plan(view, scan.info, [*stored, *sorted(reads - set(stored))])
     where, rest = None, scan.conditions
     if all(stored == name for name, stored in plan.columns):  # a filter speaks about stored names
         pushed = push(ir.And(scan.conditions), bindings)
         if pushed.keeps_nothing:
             plan = replace(plan, fragments=())
         where, rest = pushed.filter, () if pushed.rest is None else (pushed.rest,)
-    kinds = {name: kind_of(scan.info, name) for name, _ in plan.columns}
+    kinds = {name: kind_of(scan.info, name) for name in (*scan.columns, *(name for name, _ in plan.columns))}
     layout = Layout({(scan.var, name): name for name in kinds}, kinds)
     keep, entry = keeping(Values(layout, bindings), rest), view.find(scan.info)
     return _Job(plan, dict(scan.columns), kinds, where, keep, scan.among, 0 if entry is None else entry.row_count)

@@ -115,13 +115,17 @@ class Shaper:
         rows = self._fused(rows, given)
         rows, found = self.low.computed(rows, given)
         arguments = dict(zip(map(id, given), found, strict=True))
+        if not op.is_keyed and any(_looks_twice(each.expr) for each in calls):
+            # Their grids depend on all values, which are looked at before they are added up: made once, read twice.
+            used = dict.fromkeys([*found, *(each.column for each in rows.order)])
+            rows = rows.with_frame(self.low.hold(rows.frame.select(*used)))
         order = _ascending(rows)
         folds, kinds, outputs = [], dict(rows.kinds), dict(rows.outputs)
         for column in calls:
             call, name = column.expr, self.low.names.fresh()
             assert isinstance(call, ir.AggregateCall)
             found_parts = [None if part is None else arguments[id(part)] for part in (call.arg, call.where, call.key)]
-            inputs = _Inputs(found_parts[0], found_parts[1], found_parts[2])
+            inputs = _Inputs(found_parts[0], found_parts[1], found_parts[2], times=rows.times)
             keys = [*map(rows.key, op.entities), *(map(_key, rows.outputs.values()) if op.keys else ())]
             keys = list(dict.fromkeys(keys))
             if _is_spread(call):
@@ -144,6 +148,8 @@ class Shaper:
             outputs={column.name: outputs[column.name] for column in op.columns},
             order=(Order("first"),) if order else (),
             score=None,
+            unread={},
+            times=None,
         )
 
     def _with_stats(self, rows: Rows, value: Any, keys: Sequence[str]) -> tuple[Rows, Stats]:
@@ -237,7 +243,7 @@ def _collected(value: Any, order: Sequence[Any], key: Any, *, distinct: bool, de
 class _Inputs:
     """The columns that an aggregate reads: its argument, which rows count, the key they go by, and about its group.
 
-    `square` is that of the distance to the mean of the group.
+    `square` is that of the distance to the mean of the group; `times` says how often a row counts.
     """
 
     value: str | None
@@ -245,6 +251,7 @@ class _Inputs:
     key: str | None = None
     square: str | None = None
     stats: Stats | None = None
+    times: str | None = None
 
 
 def _adds_doubles(call: ir.AggregateCall) -> bool:
@@ -255,6 +262,10 @@ def _adds_doubles(call: ir.AggregateCall) -> bool:
         and call.arg is not None
         and value_kind(call.arg).scalar not in INTEGER
     )
+
+
+def _looks_twice(expr: ir.Expr) -> bool:
+    return isinstance(expr, ir.AggregateCall) and (_is_spread(expr) or _adds_doubles(expr))
 
 
 def _is_spread(call: ir.AggregateCall) -> bool:
@@ -277,10 +288,17 @@ def _parts(call: ir.Expr) -> list[ir.Expr]:
     return [part for part in (call.arg, call.where, call.key) if part is not None]
 
 
+def _counts(kept: Any, inputs: _Inputs) -> Any:
+    """How many rows count."""
+    if inputs.times is None:
+        return F.count(F.when(kept, F.lit(1)))
+    return F.coalesce(F.sum(F.when(kept, F.col(inputs.times))), F.lit(0)).cast("bigint")
+
+
 def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
     kept = F.lit(True) if inputs.where is None else F.col(inputs.where)
     if inputs.value is None:
-        return F.count(F.when(kept, F.lit(1)))
+        return _counts(kept, inputs)
     assert call.arg is not None
     value, kind = F.col(inputs.value), value_kind(call.arg)
     if inputs.where is not None:
@@ -294,7 +312,7 @@ def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
         return F.count_distinct(value + F.lit(0.0) if floating else value)
     match call.function:
         case "count":
-            return F.count(value)
+            return _counts(value.isNotNull(), inputs)
         case "min":
             return F.min(value)
         case "max":
@@ -302,8 +320,9 @@ def _fold(call: ir.AggregateCall, inputs: _Inputs, order: Sequence[Any]) -> Any:
         case "sum" | "avg" if kind.scalar in INTEGER:
             # Integers add up exactly and are rounded once.
             exact = value.cast(WHOLE)
-            added = F.sum_distinct(exact).cast("double") if call.distinct else exact_total(value)
-            count = F.count_distinct(exact) if call.distinct else F.count(value)
+            often = None if inputs.times is None else F.col(inputs.times)
+            added = F.sum_distinct(exact).cast("double") if call.distinct else exact_total(value, times=often)
+            count = F.count_distinct(exact) if call.distinct else _counts(value.isNotNull(), inputs)
             return added if call.function == "sum" else added / count
         case "sum" | "avg":
             if inputs.stats is None:

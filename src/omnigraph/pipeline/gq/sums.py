@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from omnigraph.engine.values.sums import BELOW_ONE, LARGEST, PHI
 
 WHOLE = "decimal(20,0)"  # any integer of 64 bits, signed or not
+_OFTEN = "decimal(12,0)"  # how often a row counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +52,10 @@ def running_total(value: Any, stats: Stats, over: Callable[[Any], Any]) -> Any:
     return F.when(usual, over(F.sum(high)) + over(F.sum(low))).otherwise(over(F.sum(value)))
 
 
-def exact_total(value: Any, over: Callable[[Any], Any] = lambda found: found) -> Any:
-    """The sum of integers, rounded once."""
-    return over(F.sum(value.cast(WHOLE))).cast("double")
+def exact_total(value: Any, over: Callable[[Any], Any] = lambda found: found, *, times: Any = None) -> Any:
+    """The sum of integers, rounded once; each counts as often as `times` says."""
+    exact = value.cast(WHOLE)
+    return over(F.sum(exact if times is None else exact * times.cast(_OFTEN))).cast("double")
 
 
 def with_squares(frame: Any, value: Any, keys: Sequence[str], sums: Any, name: str) -> Any:

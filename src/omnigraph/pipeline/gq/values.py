@@ -27,6 +27,8 @@ Scores = npt.NDArray[np.float64]
 
 # Beside the id of an entity of a union: what tells it from one of another type with the same id.
 KEY = "@key"
+# Which row of its table an entity is; where hops are over lists of these.
+ROW = "@row"
 SEPARATOR = "|"
 
 

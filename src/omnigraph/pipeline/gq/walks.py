@@ -51,20 +51,22 @@ class Walks:
                 return False
         return True
 
-    def pairs(self, starts: pa.Array, link: Link, source: str, names: tuple[str, str]) -> Frame:
-        """(near, far) of everything that the link leads to from the keys of some nodes, as columns of these names."""
+    def pairs(self, starts: pa.Array, link: Link, source: str, names: tuple[str, str, str]) -> Frame:
+        """(near, far, row id at the far end) of everything that the link leads to from the keys of some nodes, as
+        columns of these names; nodes of several types have no row id that tells them apart."""
         rows, _ = self._rows(link, source, starts)
         if link.is_cycle:
             table = f"node:{link.tail_type}"
             back = expand_test(self.run, EngineFrame(len(rows), {link.tail: Bound(table, rows)}), ExpandTest(link))
-            near = far = self._keys(link, source, back.rows(link.tail))
+            reached = back.rows(link.tail)
+            near = far = self._keys(link, source, reached)
         else:
             lists = linked_lists(self.run, link, np.sort(rows), backward=source == link.head)
             at, reached, _ = lists.expand(rows)
             self.run.budget.admit(len(at), row_bytes=64)
             near = self._keys(link, source, rows).take(pa.array(at))
             far = self._keys(link, link.other(source), reached)
-        return self.low.few.made(pa.table(dict(zip(names, (near, far), strict=True))))
+        return self.low.few.made(pa.table(dict(zip(names, (near, far, pa.array(reached)), strict=True))))
 
     def paths(self, rows: Rows, op: ShortestPath, ends: tuple[str, str]) -> Rows:
         """The rows with the paths between their two ends, whose keys are in these columns."""

@@ -98,11 +98,18 @@ class _Running:
             self.digest = digest_of(self.pipeline, self.inputs)
             done = previous(self.graph, self.pipeline.name, self.digest)
             if done is not None and not self.options.force:
-                told = f"run {done.run_id} has taken in the same input"
-                return self._record("unchanged", message=told, commit_id=done.commit_id, branch=done.branch)
+                return self._unchanged(done)
             with self.following.shown() if not self.options.dry_run else nullcontext():
                 ended = self._tried()
             return self._kept(ended)
+
+    def _unchanged(self, done: Run) -> Run:
+        """The record beside an earlier one; the branch of that is named only while it is there."""
+        left = done.branch if done.branch in self.graph.branches.list() else None
+        told = f"run {done.run_id} has taken in the same input"
+        return self._record(
+            "unchanged", message=told, commit_id=done.commit_id, branch=left, merged_into=done.merged_into
+        )
 
     def _waits_for(self) -> str | None:
         """Why this run cannot begin yet: a pipeline that it comes after has not taken its input in."""

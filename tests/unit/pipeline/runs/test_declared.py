@@ -83,6 +83,7 @@ def test_the_same_input_is_taken_in_once(place: Path, graph: og.Graph) -> None:
     first = run(pipeline, graph)
     again = run(pipeline, graph)
     assert (again.status, again.commit_id) == ("unchanged", first.commit_id)
+    assert (again.branch, again.merged_into) == (None, "main"), "a branch that is gone is not named"
     assert first.run_id in again.message
     assert len(history(graph, "nightly")) == 1
     assert run(pipeline, graph, force=True).status == "merged"
@@ -273,7 +274,11 @@ def test_without_a_target_the_branch_waits_for_review(place: Path, graph: og.Gra
     done = run(pipeline, graph)
     assert (done.status, done.branch, done.ok) == ("review", "ingest/2026-01-02", True)
     assert graph.get("Person", "ada") is None
-    assert run(pipeline, graph).status == "unchanged"
+    again = run(pipeline, graph)
+    assert (again.status, again.branch) == ("unchanged", done.branch)
+    graph.branches.merge(done.branch, into="main", delete=True)
+    again = run(pipeline, graph)
+    assert (again.status, again.branch) == ("unchanged", None), "merged by hand"
 
 
 def test_without_a_branch_the_load_goes_straight_in(place: Path, graph: og.Graph) -> None:
