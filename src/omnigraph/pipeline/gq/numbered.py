@@ -106,6 +106,11 @@ class NumberedHops:
         added = _added(op)
         names = {var: self.low.names.fresh() for var in added}
         kept = self._carried(rows, op)
+        if id(rows.frame) in self._whole and not kept and self._only_counts(op):
+            times = self.low.names.fresh()
+            frame = self._counted_steps(hop.turned(), names[op.target], times)
+            found = _extended(rows, frame, kept, added, names)
+            return replace(found, kinds={**found.kinds, times: ir.INT64}, times=times)
         if id(rows.frame) in self._whole:
             near = start if (op.source, ROW) in kept else None
             frame = self._all_steps(hop, near, list(names.values()))
@@ -154,6 +159,25 @@ class NumberedHops:
 
             return reported(batches())
 
+        return shared_frame(self.low.spark, read, opened.shares, size, schema)
+
+    def _only_counts(self, op: Expand) -> bool:
+        """Whether of the nodes where a hop starts only their number matters, and of equal rows as well."""
+        return self.outline.counts and op is self.plan.match[-1] and op.link.edge_var is None
+
+    def _counted_steps(self, hop: Hop, name: str, times: str) -> Frame:
+        """Where the steps of a turned hop start, and how many there are; a node may be in two shares."""
+        schema = StructType([StructField(column, LongType()) for column in (name, times)])
+        opened = hop.opened()
+
+        def read(share: int) -> Batches:
+            def batches() -> Batches:
+                nodes, counts = np.unique(hop.opened().share(share).near, return_counts=True)
+                yield pa.RecordBatch.from_arrays([pa.array(nodes), pa.array(counts)], names=[name, times])
+
+            return reported(batches())
+
+        size = sum(len(lists.offsets) for lists in opened.ways) * _NUMBER * 2
         return shared_frame(self.low.spark, read, opened.shares, size, schema)
 
     # --- in the end ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ Lists are sorted, so that parallel edges lie side by side and a pair that was th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,10 @@ class Hop:
     lists: MappedLists
     direction: str
     each_edge: bool
+
+    def turned(self) -> Hop:
+        """The same step seen from where it leads to."""
+        return replace(self, direction={"out": "in", "in": "out"}.get(self.direction, self.direction))
 
     def opened(self) -> OpenHop:
         """The same with its lists mapped."""

@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.display import counted
 from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.pipeline.spark.session import is_connect, log_file, parallelism, without_warnings
@@ -260,7 +261,7 @@ def translated(stage: str) -> Iterator[None]:
 @contextmanager
 def _described(spark: Any, stage: str, about: str, tasks: int) -> Iterator[None]:
     """Call the jobs of a stage by its name and by what it works on, where Spark shows them; what was set comes back."""
-    told = f"omnigraph {stage}{f' of {about}' if about else ''} ({tasks} tasks)"
+    told = f"omnigraph {stage}{f' of {about}' if about else ''} ({counted(tasks, 'task')})"
     if is_connect(spark):
         tag = f"omnigraph-{stage}"
         spark.addTag(tag)
