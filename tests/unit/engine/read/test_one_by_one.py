@@ -15,6 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.compile import compile_query
 from omnigraph.compiler.source import Source
+from omnigraph.engine.read import one_by_one
 from omnigraph.engine.read.one_by_one import OneByOne
 from omnigraph.engine.read.plan.plans import planned
 
@@ -138,3 +139,22 @@ def test_a_read_is_quick_once_it_was_and_had_nothing_to_read(tmp_path: Path) -> 
             assert graph.query(text).tuples() == [(36,)]
         assert paces[:2] == [inf, inf]  # the first run reads the names
         assert 0 < paces[2] < inf
+
+
+def test_a_turn_is_longer_while_only_threads_wait_that_go_on() -> None:
+    turns = OneByOne(1.0)
+    turns._queue.append((1, threading.Lock(), True))
+    assert [turns._is_over(seconds) for seconds in (1.5, 3.9, 4.1)] == [False, False, True]
+    turns._queue.append((2, threading.Lock(), False))  # it asks for single reads
+    assert turns._is_over(1.5)
+
+
+def test_a_thread_that_was_held_up_once_still_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, now = OneByOne(1.0), [100.0]
+    monkeypatch.setattr(one_by_one, "_clock", lambda: now[0])
+    streaks = []
+    for passed in (*[0.000_1] * 20, 0.5, 0.000_1, 0.5, 0.5, 1.5, 0.5):
+        now[0] += passed
+        enter(turns)
+        streaks.append(turns._asker.streak)
+    assert streaks[17:] == [16, 16, 16, 8, 9, 4, 2, 1, 0]
