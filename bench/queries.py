@@ -136,7 +136,8 @@ def _inserts(name: str, store: Path, told: str) -> dict[str, float]:
 def engine_process(*arguments: str, seconds: float = _TIMEOUT, env: Mapping[str, str] | None = None) -> str:
     """The last line that a process of one engine prints; it is ended when its time is over."""
     command = [sys.executable, "-m", "bench.peers", *arguments]
-    around = {**os.environ, **(env or {})}
+    # Compiled modules are kept, as they are where a package is installed: compiling ours takes more than a second.
+    around = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(env or {})}
     finished = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False, env=around)
     if finished.returncode != 0:
         raise RuntimeError(f"{' '.join(arguments[:2])} failed: {finished.stderr.strip()[-2_000:]}")

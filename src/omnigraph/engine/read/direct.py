@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
-from omnigraph.engine.read.columns.few import ascend, numbers, take, widest
+from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import KEYS
@@ -38,6 +38,7 @@ from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 from omnigraph.engine.values.arrow import arrow_type, shown_type
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.memory.cache import CacheKind
+from omnigraph.storage.lance.id_columns import ascend
 
 # More rows are left to the executor, which takes them in pieces and watches memory and time.
 _MOST_ROWS = 1 << 14
@@ -183,7 +184,7 @@ class Direct:
         if self._calls % _TOUCH_EVERY == 0:
             self._touch()
         if self._calls == self._look_at:
-            self._sorted = ascend(self._ids)
+            self._sorted = self._ids is not None and ascend(self._ids)
         found = self._rows_with(key.encode())
         if len(found) > 1:
             return None

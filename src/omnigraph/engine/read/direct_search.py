@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
-from omnigraph.engine.read.columns.few import ascend, numbers, take, widest
+from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
 from omnigraph.engine.read.frames.explain import TableReads
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
 from omnigraph.engine.read.plan.search_route import Asked, Search
 from omnigraph.engine.values.arrow import arrow_type, shown_type
+from omnigraph.storage.lance.id_columns import ascend
 
 if TYPE_CHECKING:
     from omnigraph.engine.read.search.corpus import Corpus

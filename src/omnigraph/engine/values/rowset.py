@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.storage.lance.id_columns import ascend
+
 _CODE_LIMIT = 2**62
 
 
@@ -47,6 +49,8 @@ def repeats(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def last_positions(ids: pa.Array) -> np.ndarray:
     """The position of the last occurrence of each id, ascending."""
+    if ascend(ids):
+        return np.arange(len(ids))
     codes = ids.dictionary_encode()
     if len(codes.dictionary) == len(ids):
         return np.arange(len(ids))

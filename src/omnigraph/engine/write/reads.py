@@ -35,7 +35,12 @@ class Reads:
         known = self._tables.setdefault(table_key, set())
         if known is None:
             return
-        known.update(ids.to_pylist() if isinstance(ids, pa.Array | pa.ChunkedArray) else ids)
+        if isinstance(ids, pa.Array | pa.ChunkedArray):
+            # So many are seen without making a text of each.
+            several = ids.slice(0, 2 * _MOST_IDS).unique()
+            ids = several if len(several) > _MOST_IDS else ids
+            ids = ids.to_pylist()
+        known.update(ids)
         if len(known) > _MOST_IDS:
             self.whole(table_key)
 

@@ -29,7 +29,7 @@ def _checks(change: TableChange, view: CommittedView, limit: int | None) -> Iter
     key = change.info.key if isinstance(change.info, NodeType) else None
     if change.new:
         yield _existing(change, view, limit)
-    if change.distinct and key is None:
+    if change.distinct and key is None and len(change.final_positions) < change.rows.num_rows:
         yield _repeated(change, ("id",), limit)
     if key is not None:
         yield _repeated(change, key, limit)

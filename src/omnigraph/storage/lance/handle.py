@@ -263,6 +263,8 @@ class TableHandle:
     def _scan_ids(self, ids: Any, columns: Sequence[str], key: str) -> pa.Table:
         rows = self.scan(list(dict.fromkeys([*columns, key])))
         wanted = ids if isinstance(ids, pa.Array | pa.ChunkedArray) else pa.array(ids, pa.utf8())
+        if rows.num_rows < len(wanted):  # the smaller side is hashed
+            wanted = wanted.filter(pc.is_in(wanted, value_set=rows[key]))
         return rows.filter(pc.is_in(rows[key], value_set=wanted)).select(list(columns))
 
     def _named(self, columns: Sequence[str] | dict[str, str] | None) -> list[str]:

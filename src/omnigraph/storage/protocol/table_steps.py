@@ -27,6 +27,7 @@ from omnigraph.storage.intent.writeset import (
     Upsert,
 )
 from omnigraph.storage.lance import parts, row_changes, tables
+from omnigraph.storage.lance.id_columns import all_distinct
 from omnigraph.storage.lance.patch import Places, numbered
 from omnigraph.storage.lance.staged import Carry, Date, Draft
 from omnigraph.storage.lance.tables import Staged, TableHandle
@@ -99,7 +100,7 @@ def plant(address: Address, seed: Seed) -> TableHandle:
 def last_per_id(rows: pa.Table) -> pa.Table:
     """The last row of each id, in input order; lance would insert every duplicate of a new id."""
     ids = rows["id"].combine_chunks() if isinstance(rows["id"], pa.ChunkedArray) else rows["id"]
-    if pc.count_distinct(ids).as_py() == len(ids):
+    if all_distinct(ids):
         return rows
     codes = pc.dictionary_encode(ids).indices.to_numpy(zero_copy_only=False)
     last = np.empty(int(codes.max()) + 1, dtype=np.int64)
@@ -109,7 +110,7 @@ def last_per_id(rows: pa.Table) -> pa.Table:
 
 def _draft_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Draft:
     ids = rows["id"]
-    if pc.count_distinct(ids).as_py() != len(ids):
+    if not all_distinct(ids):
         counts = pc.value_counts(ids)
         repeated = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
         raise KeyConflict(table_key, repeated[0].as_py())

@@ -22,11 +22,6 @@ def take(column: pa.Array, places: pa.Array) -> pa.Array:
     return _TAKE.call([column, places], _UNCHECKED)
 
 
-def ascend(ids: pa.Array | None) -> bool:
-    """Whether ids ascend as rows do, which a table of a million nodes takes ten milliseconds for."""
-    return ids is not None and pc.all(pc.less(ids[:-1], ids[1:])).as_py() is True
-
-
 def widest(column: pa.Array) -> int:
     """How many bytes a value of a column takes at most; for one of several parts, those of the whole column."""
     kind = column.type
