@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.attack import clients, files, table
+from tests.attack import clients, files, known, table
 from tests.attack.target import COUNT, target
 
 
@@ -14,7 +14,7 @@ def main(words: list[str]) -> int:
     """The number of attacks that were answered as they must not be."""
     chosen = [
         each
-        for each in (*table.ATTACKS, *clients.ATTACKS, *files.ATTACKS)
+        for each in (*table.ATTACKS, *clients.ATTACKS, *files.ATTACKS, *known.ATTACKS)
         if not words or any(word in f"{each.kind} {each.what}" for word in words)
     ]
     succeeded = 0

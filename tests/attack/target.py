@@ -40,7 +40,7 @@ rules:
   - { id: narrow, allow: { actors: { group: narrow }, actions: [read], branch_scope: protected } }
   - { id: write, allow: { actors: { group: writers }, actions: [change], branch_scope: any } }
   - { id: invoke, allow: { actors: { group: readers }, actions: [invoke_query] } }
-  - { id: admin, allow: { actors: { group: admins }, actions: [export, schema_apply, branch_create, branch_merge, admin] } }
+  - { id: admin, allow: { actors: { group: admins }, actions: [export, schema_apply, branch_create, branch_delete, branch_merge, admin] } }
 """
 SERVER_POLICY = """
 version: 1

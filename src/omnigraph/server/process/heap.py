@@ -23,6 +23,14 @@ from omnigraph.server.work import Pools
 _ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
 _MOST_ARENAS = "MALLOC_ARENA_MAX"
 _M_ARENA_MAX, _ARENAS = -8, 4  # the first is the name that glibc has for it
+_LARGE, _KEPT_FREE = "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"
+_M_MMAP_THRESHOLD, _LARGE_BYTES = -3, 128 << 10
+_M_TRIM_THRESHOLD, _KEPT_FREE_BYTES = -1, 1 << 20
+_OPTIONS = (
+    (_MOST_ARENAS, _M_ARENA_MAX, _ARENAS),
+    (_LARGE, _M_MMAP_THRESHOLD, _LARGE_BYTES),
+    (_KEPT_FREE, _M_TRIM_THRESHOLD, _KEPT_FREE_BYTES),
+)
 _EVERY_SECONDS = 5.0
 _GROWN = 4 << 20  # below that it is not worth looking
 _STATM = Path("/proc/self/statm")
@@ -34,15 +42,21 @@ def choose_allocator() -> None:
     """Let Arrow allocate by jemalloc and threads share a few arenas of the C library; before threads are started.
 
     By mimalloc, which Arrow takes otherwise, each commit of a served graph left 20 to 30 KiB behind; and what some 50
-    threads had freed in 16 arenas was spread so thinly that little of it could be given back. What the environment says
-    goes first.
+    threads had freed in 16 arenas was spread so thinly that little of it could be given back. Large pieces are mapped
+    by themselves and go back when they are freed: glibc takes ever larger ones from the arenas otherwise, up to 32 MiB,
+    and what a commit leaves in caches lands between those of exports and long reads, so that 30 to 60 MiB of the arenas
+    were kept and not used (decision 0068). What the environment says goes first.
     """
     if not os.environ.get(_ALLOCATOR):
         with suppress(NotImplementedError):  # not every build has it
             pa.set_memory_pool(pa.jemalloc_memory_pool())
-    if sys.platform == "linux" and not os.environ.get(_MOST_ARENAS):
-        with suppress(OSError, AttributeError):  # not every C library has arenas
-            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+    if sys.platform != "linux":
+        return
+    with suppress(OSError, AttributeError):  # not every C library has arenas
+        mallopt = ctypes.CDLL(None).mallopt
+        for name, option, value in _OPTIONS:
+            if not os.environ.get(name):
+                mallopt(option, value)
 
 
 async def return_freed(pools: Pools, seconds: float = _EVERY_SECONDS) -> None:

@@ -9,7 +9,7 @@ import lance
 from lance import LanceDataset
 
 from omnigraph.memory.budget import Library, MemoryBudget
-from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.layout import MANIFEST, Address
 from omnigraph.storage.lance.bases import misplaced, relocated
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.transactions import library_of
@@ -17,16 +17,45 @@ from omnigraph.storage.lance.transactions import library_of
 _SESSION: Any = lance.Session  # type: ignore[attr-defined]  # documented, but missing from lance's __all__
 _BLOCK_BYTES = 32 << 10
 _ONE_COMMIT_BYTES = 8 << 20
+# Lance remembers the description of each version and data file that it saw, and every commit leaves some behind that
+# are not asked for again; a file of 200,000 rows and ten columns that are all read takes 110 KiB.
+_TABLE_BYTES = 32 << 20
+# The description of a version of `__manifest` grows with the history, and a commit leaves 70 KiB; only the newest few
+# are looked at again.
+_MANIFEST_BYTES = 4 << 20
 
 
 def _table_session(memory: MemoryBudget) -> Any:
     return _SESSION(
         index_cache_size_bytes=memory.share(1 / 8, most=1 << 30),
-        metadata_cache_size_bytes=memory.share(1 / 32, most=256 << 20),
+        metadata_cache_size_bytes=memory.share(1 / 32, most=_TABLE_BYTES),
     )
 
 
-LANCE: Library[Any] = Library("lance", _table_session, lambda session: int(session.size_bytes()))
+def _manifest_session(memory: MemoryBudget) -> Any:
+    return _SESSION(
+        index_cache_size_bytes=memory.share(1 / 64, most=_MANIFEST_BYTES),
+        metadata_cache_size_bytes=memory.share(1 / 64, most=_MANIFEST_BYTES),
+    )
+
+
+def _held_bytes(session: Any) -> int:
+    return int(session.size_bytes())
+
+
+_TABLES: Library[Any] = Library("lance", _table_session, _held_bytes)
+_MANIFESTS: Library[Any] = Library("lance, manifests", _manifest_session, _held_bytes)
+
+
+def shared_session(address: Address) -> Any:
+    """The session in which Lance remembers what it read of a dataset for the opened graph."""
+    return address.root.memory.library(_MANIFESTS if address.location == MANIFEST else _TABLES)
+
+
+def drop_sessions(memory: MemoryBudget) -> None:
+    """Let go of everything that Lance remembers for a graph."""
+    for library in (_TABLES, _MANIFESTS):
+        memory.drop_library(library)
 
 
 @lru_cache(maxsize=1)
@@ -68,7 +97,7 @@ def is_current(handle: TableHandle) -> bool:
     """Whether a dataset uses the caches of its graph as they are now; one from before they were dropped holds on to
     the former ones, and so does every version that is committed on it.
     """
-    return bool(handle.dataset.session().is_same_as(handle.address.root.memory.library(LANCE)))
+    return bool(handle.dataset.session().is_same_as(shared_session(handle.address)))
 
 
 def private_copy(base: TableHandle) -> LanceDataset:

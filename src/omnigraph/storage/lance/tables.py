@@ -41,7 +41,15 @@ from omnigraph.storage.lance.checksums import (
     described,
     in_descriptions,
 )
-from omnigraph.storage.lance.datasets import LANCE, below_root, control_session, open_dataset, private_copy, reopen
+from omnigraph.storage.lance.datasets import (
+    below_root,
+    control_session,
+    drop_sessions,
+    open_dataset,
+    private_copy,
+    reopen,
+    shared_session,
+)
 from omnigraph.storage.lance.durable import index_names, sync_created, sync_staged, sync_successor
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
@@ -122,7 +130,7 @@ def open_data_file(root: Root, path: str, columns: Sequence[str] | None = None) 
 
 def forget_cached(root: Root) -> None:
     """Start over with empty caches: versions that were reclaimed must not be served from memory."""
-    root.memory.drop_library(LANCE)
+    drop_sessions(root.memory)
 
 
 def dataset_exists(address: Address) -> bool:
@@ -369,7 +377,7 @@ def _opened(address: Address, version: int | None, crc32: int | None = None, *, 
     if version is not None and address.root.is_local:
         # Of a truncated file lance panics, and prints where in its source; a changed one may give other answers.
         refuse_damaged(address, version, crc32)
-    session = address.root.memory.library(LANCE) if shared else control_session()
+    session = shared_session(address) if shared else control_session()
     return TableHandle(address, open_dataset(address, version, session))
 
 
