@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Rows, spread
-from omnigraph.engine.read.columns.rowindex import distinct
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -186,7 +186,7 @@ def _upward(pairs: Pairs) -> tuple[Rows, Rows]:
     one, other = place[pairs.sources], place[pairs.targets]
     apart = one != other
     one, other = one[apart], other[apart]
-    return np.unique(np.minimum(one, other) * count + np.maximum(one, other)), place
+    return distinct_rows(np.minimum(one, other) * count + np.maximum(one, other)), place
 
 
 def degrees(pairs: Pairs, direction: str) -> Rows:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.topology.membership import are_neighbours
 from omnigraph.pipeline.analytics.spark_lists import ListedEdges
 from omnigraph.pipeline.analytics.spark_network import SparkEdges
@@ -49,7 +50,7 @@ class _Corners:
         count = len(self.numbers)
         met = np.zeros(count, np.int64)
         later = self.places[far] > self.places[near]
-        keys = np.unique(near[later].astype(np.int64) * count + far[later])
+        keys = distinct_rows(near[later].astype(np.int64) * count + far[later])
         owners, others = np.divmod(keys, max(count, 1))
         entries = np.arange(len(keys))
         stops = np.searchsorted(owners, owners, side="right")

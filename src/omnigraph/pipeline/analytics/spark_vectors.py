@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.analytics.kernels import Floats, Teleport, dense, joined, winners
 from omnigraph.pipeline.analytics.spark_lists import ListedEdges, Positions, held_entries
@@ -202,7 +203,7 @@ def label_propagation(nodes: Any, edges: SparkEdges, iterations: int) -> tuple[N
 
 def _elected(labels: Array, count: int) -> Work:
     def work(near: Array, far: Array, _: Array | None) -> Array:
-        voters = np.unique(near).astype(np.int64)
+        voters = distinct_rows(near.astype(np.int64))
         # Every node has a vote of its own; without neighbours it keeps its label.
         votes = np.concatenate([near.astype(np.int64) * count + labels[far], voters * count + labels[voters]])
         return np.concatenate([voters, winners(votes, count)])

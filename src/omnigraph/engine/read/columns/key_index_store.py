@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, du
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
-from omnigraph.engine.read.columns.rowindex import row_ids
+from omnigraph.engine.read.columns.rowindex import distinct_rows, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED
 from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
@@ -42,7 +42,7 @@ def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:
     if found is None:
         return np.empty(0, np.int64)
     table.count_read(found)
-    rows = np.unique(row_ids(found[ROW_ID]))
+    rows = distinct_rows(row_ids(found[ROW_ID]))
     add_cost(table.memory.cache(_SPENT), table.version_key, time.perf_counter() - begin)
     return rows
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.read.columns.pieces import sorted_distinct
 from omnigraph.engine.values.text_hashes import Bits, mixed_bits, text_hashes
 
 # The smallest hashes tell how many there are within 1 / sqrt of their number: 3 %.
@@ -123,9 +124,9 @@ def _smallest(hashes: Bits) -> Bits:
         # Few of many are small enough; a limit that keeps too few is raised until it keeps all.
         for shift in range(int(len(hashes) // (16 * _HASHES)).bit_length(), -1, -1):
             limit = hashes[hashes <= np.uint64(int(_EVERY_HASH) - 1 >> shift)]
-            if len(np.unique(limit)) >= _HASHES:
+            if len(sorted_distinct(limit)) >= _HASHES:
                 break
-    return np.unique(limit)[:_HASHES]
+    return sorted_distinct(limit)[:_HASHES]
 
 
 def _in_buckets(

@@ -13,7 +13,7 @@ import numpy as np
 from omnigraph.compiler.ir.link import OPEN_HOPS
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
-from omnigraph.engine.read.columns.rowindex import RowIndex
+from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.frames.paths import Found
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import Columns
@@ -47,7 +47,7 @@ class LayeredSearch:
         self._link = op.link
         self._traced = op.adds_rows or bool(set(op.columns) - {"length"})
         # Lengths are the same from both ends; nodes are compared from the tail on.
-        backward = not self._traced and len(np.unique(heads)) < len(np.unique(tails))
+        backward = not self._traced and len(distinct_rows(heads)) < len(distinct_rows(tails))
         self._heads = heads
         self._near, self._far = (heads, tails) if backward else (tails, heads)
         self._graph = graph_of(run, op.link, backward=backward)
@@ -139,7 +139,7 @@ class LayeredSearch:
         return layer.cost < dearest[layer.origin]
 
     def _next(self, layer: _Layer, visited: Visited, depth: int) -> _Layer:
-        lists = self._graph.around(np.unique(layer.node)).simple
+        lists = self._graph.around(distinct_rows(layer.node)).simple
         at, neighbour = lists.step(layer.node)
         if self._between is not None and depth < len(self._between.layers):
             kept = RowIndex(self._between.layers[depth]).contains(neighbour)

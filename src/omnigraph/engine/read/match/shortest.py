@@ -13,7 +13,7 @@ from omnigraph.compiler.ir.link import Link
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.compiler.types import union_name
 from omnigraph.engine.read.columns.arrays import Rows, spread
-from omnigraph.engine.read.columns.rowindex import distinct
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Frame, first_places
 from omnigraph.engine.read.frames.paths import Found, PathColumns
 from omnigraph.engine.read.frames.run import Run
@@ -135,7 +135,7 @@ def _distinct_pairs(near: Rows, far: Rows) -> tuple[tuple[Rows, Rows], Rows]:
 
 def _positions(among: tuple[Rows, Rows], wanted: tuple[Rows, Rows]) -> Rows:
     """Where each wanted pair stands among sorted different pairs that hold it."""
-    ends = np.unique(np.concatenate([among[1], wanted[1]]))
-    starts = np.unique(np.concatenate([among[0], wanted[0]]))
+    ends = distinct_rows(np.concatenate([among[1], wanted[1]]))
+    starts = distinct_rows(np.concatenate([among[0], wanted[0]]))
     keys = np.searchsorted(starts, among[0]) * len(ends) + np.searchsorted(ends, among[1])
     return np.searchsorted(keys, np.searchsorted(starts, wanted[0]) * len(ends) + np.searchsorted(ends, wanted[1]))

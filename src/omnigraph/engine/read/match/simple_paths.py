@@ -13,6 +13,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.link import OPEN_HOPS, Link
 from omnigraph.compiler.ir.ops import ShortestPath
 from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.rowindex import distinct_rows
 from omnigraph.engine.read.frames.paths import Found
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import Columns
@@ -58,7 +59,7 @@ def _within(run: Run, link: Link, pairs: _Pairs, near: Distances) -> list[tuple[
     for depth in range(1, link.max_hops + 1):
         if not len(paths):
             break
-        at, node = graph.around(np.unique(paths[:, -1])).simple.step(paths[:, -1])
+        at, node = graph.around(distinct_rows(paths[:, -1])).simple.step(paths[:, -1])
         run.budget.admit(len(at), row_bytes=8 * (depth + 3))
         arrived = node == pairs.heads[owner[at]]
         again = (paths[at] == node[:, None]).any(axis=1)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.pieces import sorted_distinct
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.search.segment import Counts
 
@@ -223,7 +224,7 @@ class ScoredPart:
         known = max(word.nth(most) for word in words)
         if len(words) == 1 or most * 2 > _LEADERS:
             return Lead(known)
-        some = np.unique(np.concatenate([word.texts[word.leaders[: max(2 * most, 32)]] for word in words]))
+        some = sorted_distinct(np.concatenate([word.texts[word.leaders[: max(2 * most, 32)]] for word in words]))
         return Lead(max(known, _nth(self.totals(some), most)))
 
     def reaching(self, least: float, lead: Lead) -> tuple[Rows, Scores]:
@@ -240,7 +241,7 @@ class ScoredPart:
         found = [word.reaching(limit - (highest - word.highest)) for word in chosen]
         if len(self.words) * sum(map(len, found)) * _LOOK_UP > sum(map(len, words)):
             return _kept(*self.every(), least)
-        few = np.sort(found[0]) if len(found) == 1 else np.unique(np.concatenate([_NO_TEXTS, *found]))
+        few = np.sort(found[0]) if len(found) == 1 else sorted_distinct(np.concatenate([_NO_TEXTS, *found]))
         return _kept(few, self.totals(few), least)
 
     def totals(self, texts: Counts) -> Scores:

@@ -258,7 +258,7 @@ class Adjacency:
     @cached_property
     def loops(self) -> Rows:
         """Ascending row ids of the nodes that are their own neighbour; meaningless between two node types."""
-        return np.unique(self.owners[self.neighbours == self.owners])
+        return distinct_rows(self.owners[self.neighbours == self.owners])
 
     def _search(self, low: Rows, high: Rows, targets: Rows, *, after: bool) -> Rows:
         """Binary search in every list at once: where the target begins, or where it ends."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID
-from omnigraph.engine.read.columns.rowindex import row_ids
+from omnigraph.engine.read.columns.rowindex import distinct_rows, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED, UPDATED, Mark
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
 from omnigraph.engine.read.topology.overlay import Overlay
@@ -76,7 +76,7 @@ class _Change:
         gone = np.empty(0, np.int64) if self.same is None else np.flatnonzero(~self.same[lists.edges])
         if not len(edges) and not len(gone):
             return lists
-        changed = np.unique(np.concatenate([near, lists.owners_of(gone)]))
+        changed = distinct_rows(np.concatenate([near, lists.owners_of(gone)]))
         at, neighbours, through = lists.expand(changed)
         if len(gone) and self.same is not None:
             still = self.same[through]

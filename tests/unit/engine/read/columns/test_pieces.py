@@ -30,6 +30,13 @@ def test_numbers_and_distinct_values_are_those_of_numpy(length: int, width: int)
     assert pieces.sorted_distinct(rows).tolist() == distinct_rows(rows).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64])
+def test_distinct_values_keep_their_type_and_none_have_none(kind: type[np.integer]) -> None:
+    found = pieces.sorted_distinct(np.array([7, 3, 7], kind))
+    assert (found.tolist(), found.dtype) == ([3, 7], kind)
+    assert pieces.sorted_distinct(np.empty(0, kind)).tolist() == []
+
+
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("codes", [7, 1 << 40, 1 << 61])
 def test_positions_in_order_are_stable(codes: int) -> None:
