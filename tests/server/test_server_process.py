@@ -14,6 +14,7 @@ import pytest
 from graph_api import Api
 from served_people import ADD, AGE, COUNT, SCHEMA, copies
 
+import omnigraph as og
 from omnigraph.cli.main import main as cli
 from omnigraph.cluster.apply import apply
 from omnigraph.cluster.refresh import import_state
@@ -40,11 +41,14 @@ rules: [ { id: all, allow: { actors: { group: team }, actions: [read, change, in
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An applied cluster of one graph, one stored query and one policy."""
-    folder = tmp_path_factory.mktemp("cluster")
+    return applied_cluster(tmp_path_factory.mktemp("cluster"), TEAM)
+
+
+def applied_cluster(folder: Path, team: str) -> Path:
     (folder / "cluster.yaml").write_text(CLUSTER)
     (folder / "people.pg").write_text(SCHEMA)
     (folder / "people.gq").write_text(ADD)
-    (folder / "team.yaml").write_text(TEAM)
+    (folder / "team.yaml").write_text(team)
     assert import_state(folder)["ok"]
     applied = apply(folder)
     assert applied["ok"], applied
@@ -114,6 +118,28 @@ def test_a_pushed_feed_ends_when_its_right_is_taken_away(server: ServerProcess, 
         said = "".join(response.iter_text())
     assert "event: error" in said
     assert "unknown actor 'ada'" in said
+
+
+def test_a_read_that_is_in_memory_follows_other_writers_and_the_policy(tmp_path: Path) -> None:
+    """The event loop answers such a read by itself: not with what was true, nor for someone who may no longer ask."""
+    both = TEAM.replace("[ada]", "[ada, bob]")
+    folder = applied_cluster(tmp_path, both)
+    environ = {"OMNIGRAPH_SERVER_BEARER_TOKENS_JSON": TOKENS, "OMNIGRAPH_RELOAD_MS": "100"}
+    age = "query age($name: String) { match { $p: Person { name: $name } } return { $p.age } }"
+    with running([*MODULE, "--cluster", str(folder)], environ) as found, found.client("token-of-bob") as client:
+        bob = Api(client, "people")
+        assert bob.mutate(ADD, params={"name": "Eve", "age": 1}).status_code == 200
+        place = next(path.parent for path in folder.rglob("__manifest"))
+        with og.open(str(place)) as graph:  # this process, not the server's
+            for turn in range(2, 8):
+                for _ in range(12):
+                    assert bob.rows(age, params={"name": "Eve"}) == [{"p.age": turn - 1}]
+                graph.mutate(AGE, params={"name": "Eve", "age": turn})
+                assert bob.rows(age, params={"name": "Eve"}) == [{"p.age": turn}]
+        (folder / "team.yaml").write_text(TEAM)
+        assert apply(folder)["ok"]
+        eventually("the new policy", lambda: bob.query(COUNT).status_code == 403)
+        assert bob.query(age, params={"name": "Eve"}).status_code == 403
 
 
 def test_a_reload_can_be_asked_for_by_those_who_may(cluster: Path) -> None:
