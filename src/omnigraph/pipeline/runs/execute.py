@@ -22,6 +22,7 @@ from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.runs.declared import Pipeline
 from omnigraph.pipeline.runs.following import Following
 from omnigraph.pipeline.runs.gates import measured
+from omnigraph.pipeline.runs.leftover import drop_branches, said
 from omnigraph.pipeline.runs.records import (
     DONE,
     Input,
@@ -35,6 +36,7 @@ from omnigraph.pipeline.runs.records import (
     previous,
 )
 from omnigraph.pipeline.tasks.resume import LoadArrived
+from omnigraph.storage.base import lease
 from omnigraph.storage.maintenance.load_claims import abandoned
 
 _log = logging.getLogger(__name__)
@@ -90,7 +92,7 @@ class _Running:
         return self.options.now or self.started
 
     def run(self) -> Run:
-        with self._noted():
+        with lease.active(self.run_id), self._noted():
             missing = self._waits_for()
             if missing is not None:
                 return self._kept(self._record("waiting", message=missing))
@@ -98,6 +100,7 @@ class _Running:
             self.digest = digest_of(self.pipeline, self.inputs)
             done = previous(self.graph, self.pipeline.name, self.digest)
             if done is not None and not self.options.force:
+                self._drop_earlier("failed", "lost")
                 return self._unchanged(done)
             with self.following.shown() if not self.options.dry_run else nullcontext():
                 ended = self._tried()
@@ -161,7 +164,8 @@ class _Running:
 
     def _load(self) -> Run:
         into = self.pipeline.merge_into or "main"
-        self.branch = None if self.options.dry_run else self._new_branch(into)
+        if not self.options.dry_run:
+            self._make_branch(into)
         try:
             done = self._taken_in(self.branch or into, resume=self._left_over())
         except LoadArrived:
@@ -169,6 +173,7 @@ class _Running:
                 raise
             done = self._taken_in(self.branch, resume=False)  # what arrived is on the branch of the run that died
         self.loaded = True
+        self._drop_earlier("lost")  # not before: what it has staged may be there that it has brought into tables
         self._require_time()
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
         if self.options.dry_run:
@@ -197,31 +202,36 @@ class _Running:
             progress=self._progress,
             spark=self.options.spark,
             resume=resume,
-            message=f"pipeline {self.pipeline.name}, run {self.run_id}",
+            message=said(self.pipeline.name, self.run_id),
         )
 
-    def _new_branch(self, source: str) -> str | None:
-        """The branch of this run; a name that is taken, or was a moment ago, gets a number behind."""
+    def _make_branch(self, source: str) -> None:
+        """The branch of this run; a name that is taken, or was a moment ago, gets a number behind.
+
+        It is on record before it is there, so that the next run finds it whatever becomes of this one.
+        """
         name = self.pipeline.branch_at(self.now, self.run_id)
         if name is None:
-            return None
-        self._drop_rejected()
+            return
+        self._drop_earlier("rejected", "conflict", "failed")
+        taken = set(self.graph.branches.list())
         for number in range(1, _MOST_NAMES):
             tried = name if number == 1 else f"{name}-{number}"
+            if tried in taken:
+                continue
+            self.branch = tried
+            self.following.tell()
             try:
                 self.graph.branches.create(tried, source)
             except Conflict:
-                continue
-            return tried
+                self.branch = None
+            else:
+                return
         raise Conflict(f"{_MOST_NAMES} branches are called like '{name}'; put {{time}} or {{run}} into the template")
 
-    def _drop_rejected(self) -> None:
-        """Delete the branches of earlier tries of the same input, unless they have later commits."""
-        for run in history(self.graph, self.pipeline.name):
-            if run.status in ("rejected", "conflict") and run.digest == self.digest and run.branch is not None:
-                with suppress(NotFound):
-                    if self.graph.branch(run.branch).commits.head() == run.commit_id:
-                        self.graph.branches.delete(run.branch)
+    def _drop_earlier(self, *statuses: Status) -> None:
+        if not self.options.dry_run:
+            drop_branches(self.graph, self.pipeline, statuses, self.inputs, self.digest)
 
     def _gated(self, run: Run, done: LoadResult) -> Run:
         """Look at every gate of the loaded branch."""
@@ -262,8 +272,8 @@ class _Running:
         self.following.step("merge")
         try:
             into = self.pipeline.merge_into
-            said = f"pipeline {self.pipeline.name}, run {self.run_id}: merge {self.branch} into {into}"
-            done = self.graph.branches.merge(self.branch, into=into, delete=True, message=said)
+            told = f"{said(self.pipeline.name, self.run_id)}: merge {self.branch} into {into}"
+            done = self.graph.branches.merge(self.branch, into=into, delete=True, message=told)
         except MergeConflicts as error:
             told = f"{error.message}; the data waits on branch '{self.branch}'"
             return replace(run, status="conflict", message=told)
@@ -287,8 +297,9 @@ class _Running:
         )
 
     def _keep_progress(self, found: Mapping[str, Any] | None) -> None:
-        run = self._record("running", branch=self.branch, progress=found, updated_at=instant(datetime.now(UTC)))
-        keep(self.graph, run)
+        at = instant(datetime.now(UTC))
+        owner = lease.process_owner()
+        keep(self.graph, self._record("running", branch=self.branch, progress=found, updated_at=at, owner=owner))
 
     def _kept(self, run: Run) -> Run:
         run = replace(run, duration_ms=self._taken(), attempts=self.attempts)
@@ -302,16 +313,18 @@ class _Running:
         try:
             yield
         except OmnigraphError as error:
-            if not self.options.dry_run:
-                self._kept(self._record("failed", message=error.message, branch=self.branch if self.loaded else None))
             self._drop_branch()
+            if not self.options.dry_run:
+                self._kept(self._record("failed", message=error.message, branch=self.branch))
             raise
 
     def _drop_branch(self) -> None:
         """Without a load the branch of this run holds nothing of its own; with one it may be looked into."""
         if self.branch is not None and not self.loaded:
             with suppress(OmnigraphError):
-                self.graph.branches.delete(self.branch)
+                with suppress(NotFound):
+                    self.graph.branches.delete(self.branch)
+                self.branch = None
 
     def _taken(self) -> int:
         return int((time.monotonic() - self.begin) * 1_000)

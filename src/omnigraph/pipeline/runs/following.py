@@ -30,6 +30,7 @@ class Following:
         self._write = write
         self._newest: Mapping[str, Any] | None = None
         self._over = threading.Event()
+        self._writing = threading.Lock()
 
     def report(self, progress: Any) -> None:
         """Take note of how far the run is; cheap, and never fails."""
@@ -42,7 +43,7 @@ class Following:
     @contextmanager
     def shown(self) -> Iterator[None]:
         """Keep the record of the run up to date until the end of the block."""
-        self._tell()
+        self.tell()
         thread = threading.Thread(target=self._follow, name="omnigraph-run-progress", daemon=True)
         thread.start()
         try:
@@ -56,10 +57,12 @@ class Following:
         while not self._over.wait(_WRITE_SECONDS):
             if self._newest != told or time.monotonic() - at >= ALIVE_SECONDS:
                 told, at = self._newest, time.monotonic()
-                self._tell()
+                self.tell()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Write now how far the run is; what is written later is newer."""
         try:
-            self._write(self._newest)
+            with self._writing:
+                self._write(self._newest)
         except OmnigraphError as error:  # the run itself will meet the same trouble, or none
             _log.warning("the progress of a run could not be kept: %s", error.message)

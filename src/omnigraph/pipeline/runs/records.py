@@ -17,6 +17,7 @@ from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.intake.mapping_sources import FileSource, SparkSource, SqlSource
 from omnigraph.errors import Corrupt
 from omnigraph.pipeline.runs.declared import Pipeline
+from omnigraph.storage.base import lease
 
 RUNS_DIR = "__pipelines"
 _CHUNK = 8 << 20
@@ -44,7 +45,8 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of a pipeline, as it is kept; `progress` and `updated_at` are those of a run that goes on."""
+    """One run of a pipeline, as it is kept; `progress`, `updated_at` and `owner`, its process, are those of a run that
+    goes on."""
 
     run_id: str
     pipeline: str
@@ -67,6 +69,7 @@ class Run:
     gates: Mapping[str, float] = field(default_factory=dict)
     progress: Mapping[str, Any] | None = None
     updated_at: str | None = None
+    owner: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -74,13 +77,13 @@ class Run:
         return self.status not in ("rejected", "conflict", "failed", "waiting", "lost")
 
     def to_json(self) -> dict[str, Any]:
-        """The record as a JSON object."""
-        return asdict(self)
+        """The record as a JSON object, for others than this package."""
+        return {name: value for name, value in asdict(self).items() if name != "owner"}
 
 
 def keep(graph: Graph, run: Run) -> None:
     """Store a record; its name sorts by time."""
-    access(graph).store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(run.to_json()))
+    access(graph).store.objects.write(f"{RUNS_DIR}/{run.pipeline}/{run.run_id}.json", json.dumps(asdict(run)))
 
 
 def history(graph: Graph, pipeline: str | None = None, limit: int | None = None) -> list[Run]:
@@ -102,12 +105,17 @@ def _run_id(path: str) -> str:
 
 
 def _alive(run: Run) -> Run:
-    """A run that says it goes on, but has not said so for long, is lost: its process has died."""
+    """A run that says it goes on is lost when its process has ended, or has not said so for long."""
     if run.status != "running" or run.updated_at is None:
         return run
-    if datetime.now(UTC) - datetime.fromisoformat(run.updated_at) < _LOST:
+    late = datetime.now(UTC) - datetime.fromisoformat(run.updated_at) >= _LOST
+    if not late and (run.owner is None or not _has_ended(run.owner, run.run_id)):
         return run
     return replace(run, status="lost", message=f"its process has not reported since {run.updated_at}")
+
+
+def _has_ended(owner: str, run_id: str) -> bool:
+    return not lease.is_active(run_id) if owner == lease.process_owner() else lease.is_dead(owner)
 
 
 def previous(graph: Graph, pipeline: str, digest: str | None) -> Run | None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, NotFound, StorageError, ValueViolation
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError, ValueViolation
 from omnigraph.pipeline.runs import following
 from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
 from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
@@ -121,7 +121,7 @@ def test_a_run_is_on_record_while_it_goes_on_and_lost_when_it_says_nothing_more(
     seen: list[Any] = []
     pipeline = declared(place, on_error="skip")
     done = run(pipeline, graph, progress=lambda _: seen.append(history(graph, "nightly")[0]))
-    assert (seen[0].status, seen[0].run_id, seen[0].branch) == ("running", done.run_id, None)
+    assert (seen[0].status, seen[0].run_id, seen[0].branch) == ("running", done.run_id, "ingest/2026-01-02")
     assert (done.status, history(graph)) == ("merged", [done])
     keep(graph, replace(seen[0], run_id=done.run_id + "1", updated_at="2026-01-02T12:00:00.000Z"))
     newest, older = history(graph)
@@ -215,6 +215,74 @@ def test_a_run_that_takes_too_long_is_not_merged(place: Path, graph: og.Graph) -
         run(declared(place, timeout=0), graph)
     assert graph.get("Person", "ada") is None
     assert history(graph, "nightly")[0].status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({"timeout": 0}, "took longer"), ({"gates": {"nulls": {"Person.height": "5%"}}}, "height")],
+    ids=["late", "gate-of-nothing"],
+)
+def test_a_run_that_failed_after_its_load_leaves_its_branch_to_the_next_one(
+    place: Path, graph: og.Graph, changes: dict[str, Any], told: str
+) -> None:
+    for age in (36, 37, 38):
+        (place / "people.csv").write_text(f"name,age\nada,{age}\n")
+        with pytest.raises(OmnigraphError, match=told):
+            run(declared(place, **changes), graph)
+        newest = history(graph, "nightly")[0]
+        assert (newest.status, newest.branch) == ("failed", "ingest/2026-01-02")
+        assert graph.branches.list() == ["main", "ingest/2026-01-02"], "the newest one may be looked into"
+    assert run(declared(place), graph).status == "merged"
+    assert graph.branches.list() == ["main"]
+    assert [each.branch for each in history(graph, "nightly")[1:]] == [None] * 3
+
+
+def test_a_failed_run_leaves_a_branch_that_others_worked_on(place: Path, graph: og.Graph) -> None:
+    with pytest.raises(StorageError, match="took longer"):
+        run(declared(place, timeout=0), graph)
+    graph.branch("ingest/2026-01-02").mutate('query q() { insert Person { name: "bob" } }')
+    assert run(declared(place), graph).status == "merged"
+    assert graph.branches.list() == ["main", "ingest/2026-01-02"]
+
+
+def test_refused_input_that_is_tried_with_other_checks_has_one_branch(place: Path, graph: og.Graph) -> None:
+    (place / "people.csv").write_text("name,age\nmethuselah,969\n")
+    assert run(declared(place), graph).status == "rejected"
+    assert run(declared(place, gates={"rows": {"Person": {"min": 2}}}), graph).status == "rejected"
+    assert graph.branches.list() == ["main", "ingest/2026-01-02"]
+    (place / "people.csv").write_text("name,age\nada,36\n")
+    assert run(declared(place), graph).status == "merged"
+    assert graph.branches.list() == ["main", "ingest/2026-01-02"], "other input that was refused waits for a person"
+
+
+@pytest.mark.parametrize("point", ["branch_create.post_registry", "load.post_stage", "load.pre_discard"])
+def test_branches_of_runs_that_died_are_gone_after_the_next_one(place: Path, graph: og.Graph, point: str) -> None:
+    for _ in range(2):
+        child = children().Process(target=killed_run, args=(str(place), point))
+        child.start()
+        child.join(60)
+        assert child.exitcode == -signal.SIGKILL
+    graph.refresh()
+    assert [each.status for each in history(graph, "nightly")] == ["lost"] * 2, "their process is gone"
+    assert len(graph.branches.list()) > 1
+    assert run(declared(place, max_errors=0), graph).status == "merged"
+    assert graph.branches.list() == ["main"]
+    assert [each.branch for each in history(graph, "nightly")[1:]] == [None] * 2
+
+
+def test_a_run_that_goes_on_keeps_its_branch(place: Path, graph: og.Graph) -> None:
+    def meanwhile(_: Any) -> None:
+        if not others:
+            others.append(run(replace(pipeline, on_error="stop"), graph))
+            others.append(history(graph, "nightly"))
+
+    others: list[Any] = []
+    pipeline = declared(place, on_error="skip", mode="append", merge_into=None, checks=None)
+    done = run(pipeline, graph, progress=meanwhile)
+    assert (done.status, done.branch) == ("review", "ingest/2026-01-02")
+    assert (others[0].status, others[0].branch) == ("review", "ingest/2026-01-02-2")
+    assert [each.status for each in others[1]] == ["review", "running"]
+    assert "owner" not in others[1][1].to_json()
 
 
 def test_a_pipeline_waits_for_those_that_it_comes_after(place: Path, graph: og.Graph) -> None:
