@@ -50,13 +50,14 @@ def _head(first: str, outcomes: list[Outcome]) -> list[str]:
 
 def _questions(title: str, outcomes: list[Outcome], questions: Sequence[Question], unit: str) -> str:
     names = [question.name for question in questions if question.name in outcomes[0].cases]
-    rows = [_row(name, outcomes, lambda outcome, name=name: _taken(outcome, name, unit)) for name in names]
+    rows = [[name, *(_taken(outcome, outcomes[0], name, unit) for outcome in outcomes)] for name in names]
     return markdown_table(_head(title, outcomes), rows)
 
 
-def _taken(outcome: Outcome, name: str, unit: str) -> float | None:
-    found = outcome.cases.get(name)
-    return None if found is None else found[unit]
+def _taken(outcome: Outcome, ours: Outcome, name: str, unit: str) -> str:
+    found = outcome.cases.get(name, {})
+    late = found.get("late")
+    return f"not in {late:.0f} s" if late else _compared(found.get(unit), ours.cases[name].get(unit))
 
 
 def _threads(outcomes: list[Outcome]) -> str:
@@ -72,7 +73,10 @@ def _threads(outcomes: list[Outcome]) -> str:
 def _rate(found: float | None, ours: float | None) -> str:
     if found is None or ours is None:
         return "–"
-    return f"{found:,.0f}" if found is ours else f"{found:,.0f} ({ours / found:.3g}×)"
+    if found is ours:
+        return f"{found:,.0f}"
+    ratio = f"{ours / found:.3g}×"
+    return f"{found:,.0f} (**{ratio}**)" if found > ours else f"{found:,.0f} ({ratio})"
 
 
 def _once(outcomes: list[Outcome]) -> str:
@@ -95,7 +99,10 @@ def _row(name: str, outcomes: list[Outcome], value: Callable[[Outcome], float | 
 
 
 def _compared(taken: float | None, ours: float | None) -> str:
-    if taken is None or ours is None:
+    if taken is None:
         return "–"
-    shown = f"{taken:,.2f}" if taken < 1_000 else f"{taken:,.0f}"
-    return shown if taken is ours else f"{shown} ({taken / ours:.3g}×)"
+    shown = f"{taken:,.3g}" if taken < 1_000 else f"{taken:,.0f}"
+    if ours is None or taken is ours:
+        return shown
+    ratio = f"{taken / ours:,.3g}×" if taken < 1_000 * ours else f"{taken / ours:,.0f}×"
+    return f"{shown} (**{ratio}**)" if taken < ours else f"{shown} ({ratio})"
