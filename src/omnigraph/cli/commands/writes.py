@@ -88,7 +88,7 @@ WRITES = (
             Option("--max-errors", "give up after this many bad records", "N", number=True),
             NO_EMBED,
             Option("--no-build", "do not index what a large load has brought"),
-            Option("--resume", "go on after a load of the same files that was interrupted"),
+            Option("--resume", "go on after an interrupted load of the same files, of more than 262,144 rows"),
             Option("--timings", "say what the time went to, stage by stage"),
             shared.MESSAGE,
             shared.PROGRESS,
