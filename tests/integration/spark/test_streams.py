@@ -270,8 +270,8 @@ def test_options_of_streams_and_writers_that_make_no_sense_are_told() -> None:
 # --- df.write ----------------------------------------------------------------------------------------------
 
 
-def written(frame: Any, graph: og.Graph, **options: str) -> None:
-    writer = frame.write.format("omnigraph").option("graph", graph.uri).mode("append")
+def written(frame: Any, graph: og.Graph, mode: str = "append", **options: str) -> None:
+    writer = frame.write.format("omnigraph").option("graph", graph.uri).mode(mode)
     writer.options(**options).save()
 
 
@@ -301,6 +301,11 @@ def test_a_frame_is_written_in_one_commit_in_every_mode(graph: og.Graph, spark: 
     assert row["age"] == 60
     written(spark.createDataFrame([("p0", "p1")], "src string, dst string"), graph, edge="Knows")
     assert len(graph.commits.list()) == before + 2
+    known = spark.createDataFrame([("w1", "w2"), ("w2", "w3"), ("w3", "w1")], "src string, dst string")
+    written(known.repartition(2), graph, mode="overwrite", edge="Knows")
+    assert len(graph.commits.list()) == before + 3
+    pairs = graph.query("query q() { match { $a knows $b } return { $a.name as a, $b.name as b } order { a } }")
+    assert pairs.rows() == [{"a": f"w{n}", "b": f"w{n % 3 + 1}"} for n in (1, 2, 3)], "and none of those before"
 
 
 def test_a_frame_with_a_bad_row_writes_nothing_and_leaves_nothing(graph: og.Graph, spark: Any) -> None:
