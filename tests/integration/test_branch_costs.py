@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.storage.base.objects_local import LocalObjects
-from omnigraph.storage.lance import refs, tables
+from omnigraph.storage.lance import opening, refs, tables
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.manifest import manifest
 from omnigraph.testing.graphs.storage_graph import create_branch
@@ -32,7 +32,7 @@ class Requests:
         self.made: Counter[str] = Counter()
         for name in _REQUESTS:
             self._count(monkeypatch, LocalObjects, name)
-        self._count(monkeypatch, tables, "_opened")
+        self._count(monkeypatch, opening, "_opened")
         for module in (refs, tables):
             self._count(monkeypatch, module, "list_refs")
 

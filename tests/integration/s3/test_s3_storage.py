@@ -9,9 +9,10 @@ from collections import Counter
 
 import pytest
 
-from omnigraph.errors import Conflict, HistoricalVersionReclaimed, StorageError
+from omnigraph.errors import AlreadyInitialized, Conflict, HistoricalVersionReclaimed, StorageError
+from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root, normalize_root
-from omnigraph.storage.base.objects import open_objects
+from omnigraph.storage.base.objects import open_objects, prove_create_if_absent
 from omnigraph.storage.base.store import store_for
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest import manifest
@@ -155,6 +156,21 @@ def test_of_four_processes_that_init_one_root_exactly_one_succeeds(s3_server: S3
     assert results.pop("created") == 1
     assert set(results) <= {"InitializationClaimed", "AlreadyInitialized"}
     assert open_read_only(store_for(s3_root), HASHES).loaded.state.version == 1
+
+
+def test_an_init_beside_the_probe_of_another_is_not_told_that_the_place_is_not_empty(s3_root: Root) -> None:
+    """The probe of one process is the first object of an empty prefix, and its deletion leaves an empty directory."""
+    created: list[str] = []
+
+    def another() -> None:
+        if not created:
+            created.append("begun")
+            prove_create_if_absent(open_objects(s3_root))
+            created.append(create_graph(s3_root))
+
+    with failpoints.armed({"storage.local_create_if_absent_probe": another}), pytest.raises(AlreadyInitialized):
+        create_graph(s3_root)
+    assert open_read_only(store_for(s3_root), HASHES).loaded.state.graph_head == created[-1]
 
 
 def test_racing_writers_never_share_a_slot_and_publish_one_chain(s3_server: S3Server, s3_root: Root) -> None:

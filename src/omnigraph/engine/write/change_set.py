@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.values.arrow import TableType, empty_rows
 from omnigraph.engine.values.rowset import last_positions, one_array
+from omnigraph.storage.lance.id_columns import all_distinct
 
 EdgeColumn: TypeAlias = Literal["id", "src", "dst"]
 
@@ -44,14 +45,19 @@ class TableChange:
         return pa.concat_tables(self.batches) if self.batches else empty_rows(self.info)
 
     @cached_property
+    def repeats(self) -> bool:
+        """Whether an id occurs in several rows."""
+        return not all_distinct(self.rows["id"])
+
+    @cached_property
     def final_positions(self) -> np.ndarray:
         """Positions in `rows` of the last row of each id, ascending."""
-        return last_positions(one_array(self.rows["id"]))
+        return last_positions(one_array(self.rows["id"])) if self.repeats else np.arange(self.rows.num_rows)
 
     @cached_property
     def final(self) -> pa.Table:
         """The changed rows as they will be: one per id."""
-        if len(self.final_positions) == self.rows.num_rows:
+        if not self.repeats:
             return self.rows
         return self.rows.take(pa.array(self.final_positions))
 
@@ -78,7 +84,7 @@ ChangeSet: TypeAlias = Mapping[str, TableChange]
 class CommittedView(Protocol):
     """Committed rows of one snapshot, by lookup; a type without a table has no rows."""
 
-    def present(self, table_key: str, ids: pa.Array) -> pa.Array:
+    def present(self, table_key: str, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Those of the ids that exist."""
         ...
 

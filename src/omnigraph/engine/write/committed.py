@@ -31,7 +31,7 @@ class PinnedRows:
         self._reads = Reads() if reads is None else reads
         self._types = table_types(view.catalog)
 
-    def present(self, table_key: str, ids: pa.Array) -> pa.Array:
+    def present(self, table_key: str, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Those of the ids that exist."""
         self._reads.rows(table_key, ids)
         table = self._table(table_key)
@@ -125,7 +125,7 @@ class PinnedRows:
         return None
 
 
-def _among(table: TableHandle, column: str, values: pa.Array, columns: Sequence[str]) -> pa.Table:
+def _among(table: TableHandle, column: str, values: pa.Array | pa.ChunkedArray, columns: Sequence[str]) -> pa.Table:
     """The rows of a text column that are among distinct values."""
     if len(values) > _PROBE_LIMIT:
         wanted = list(columns) if column in columns else [*columns, column]

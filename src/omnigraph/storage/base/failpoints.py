@@ -96,15 +96,18 @@ def hit(name: str) -> None:
 
 
 @contextmanager
-def armed(spec: str | Mapping[str, Callable[[], None]] = "") -> Iterator[Plan]:
-    """Arm hooks in this process: a spec as in the environment variable, or functions to call by hook name."""
+def armed(spec: str | Mapping[str, Callable[[], None]] = "", before: Mapping[str, int] | None = None) -> Iterator[Plan]:
+    """Arm hooks in this process: a spec as in the environment variable, or functions to call by hook name.
+
+    `before` says how often hooks count as reached already, for a task that is one of many.
+    """
     global _plan  # noqa: PLW0603 - one process-wide switch is the point of the module
     actions = parse(spec) if isinstance(spec, str) else {_known(n): (_calling(f),) for n, f in spec.items()}
-    before, _plan = _plan, Plan(actions)
+    outer, _plan = _plan, Plan(actions, Counter(before or {}))
     try:
         yield _plan
     finally:
-        _plan = before
+        _plan = outer
 
 
 def parse(spec: str) -> dict[str, tuple[Action, ...]]:

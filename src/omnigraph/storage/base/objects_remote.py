@@ -116,9 +116,10 @@ class RemoteObjects:
         """The names of the files and of the directories directly inside a directory."""
         with self._translated(name):
             listed = obstore.list_with_delimiter(self._store, name)
-        # Some servers list an empty directory as an object of its own name; that is not a file inside it.
+        # Some servers list an empty directory as an object of its own name ("" for the root, where the last object was
+        # deleted a moment ago); that is not a file inside it.
         paths = [found["path"] for found in listed["objects"]]
-        files = [path.rpartition("/")[2] for path in paths if not name or path.startswith(f"{name}/")]
+        files = [path.rpartition("/")[2] for path in paths if path and (not name or path.startswith(f"{name}/"))]
         return files, [prefix.rstrip("/").rpartition("/")[2] for prefix in listed["common_prefixes"]]
 
     def list_tree(self, name: str) -> list[str]:

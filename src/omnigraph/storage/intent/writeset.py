@@ -106,14 +106,17 @@ class AppendParts:
 class ReplaceParts:
     """Put scratch parts in the place of rows with the same ids, and add others; all of it makes one version.
 
-    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct. `places` are
-    parts with the row ids and addresses that the rows of `replacing` have in one version of the table.
+    Every id of `replacing` exists; the caller has proved those of `fresh` new, and all of them distinct. What is known
+    of the `replaced` rows in one version of the table is in parts as well: for each of `replacing` the row ids that its
+    fragments take over and when those began (`numbers`), and the rows that give way as sets by fragment (`withdrawn`).
     """
 
     replacing: tuple[str, ...]
     fresh: tuple[str, ...]
     row_count: int
-    places: tuple[str, ...]
+    replaced: int
+    numbers: tuple[str, ...]
+    withdrawn: tuple[str, ...]
     version: int
 
 

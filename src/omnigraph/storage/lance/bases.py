@@ -12,10 +12,10 @@ from typing import Any
 
 from omnigraph.errors import Corrupt
 from omnigraph.storage.base.layout import Address, is_table_location
+from omnigraph.storage.lance.wire import pb_field
 
 _BASE_PATHS = 18  # in lance's Manifest message
 _BASE_ID, _BASE_PATH = 1, 4  # in its BasePath message
-_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}
 
 
@@ -29,7 +29,7 @@ def misplaced(address: Address, dataset: Any) -> dict[int, str]:
 def relocated(manifest: bytes, places: Mapping[int, str]) -> bytes:
     """A serialized lance manifest whose bases of these numbers are at other places."""
     return b"".join(
-        _delimited(_BASE_PATHS, _moved(value, places)) if field == _BASE_PATHS else raw
+        pb_field(_BASE_PATHS, _moved(value, places)) if field == _BASE_PATHS else raw
         for field, value, raw in _fields(manifest)
     )
 
@@ -51,7 +51,7 @@ def _moved(base: bytes, places: Mapping[int, str]) -> bytes:
     if place is None:
         return base
     kept = b"".join(raw for field, _, raw in _fields(base) if field != _BASE_PATH)
-    return kept + _delimited(_BASE_PATH, place.encode())
+    return kept + pb_field(_BASE_PATH, place.encode())
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes, bytes]]:
@@ -82,16 +82,3 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         at, shift = at + 1, shift + 7
         if byte < 128:
             return number, at
-
-
-def _delimited(field: int, value: bytes) -> bytes:
-    return _encoded(field << 3 | _DELIMITED) + _encoded(len(value)) + value
-
-
-def _encoded(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 127:
-        encoded.append(number & 127 | 128)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)

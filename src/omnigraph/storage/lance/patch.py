@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,20 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.lance.handle import ID_CHUNK, TableHandle
+from omnigraph.storage.lance.row_versions import RowVersions
+from omnigraph.storage.lance.wire import pb_field
+from omnigraph.storage.lance.withdrawal import by_fragment, withdraw
 
+ROW_IDS = "row_ids"
+_LENGTHS, _VERSIONS = "created, rows", "created, versions"
 _ROW_ID = "_rowid"
 _ADDRESS = "_rowaddr"
 _CREATED = "_row_created_at_version"
 _FOUND = [_ROW_ID, _ADDRESS, _CREATED]
 _NO_IDS = pa.array([], pa.utf8())
 _NOWHERE = pa.table({"id": _NO_IDS, **dict.fromkeys(_FOUND, pa.array([], pa.uint64()))})
-_OFFSET_BITS = 32
 _CHUNK_ROWS = 4 << 20
 _RUN_ROWS = 8  # ranges take less than an array when they are this long on average
-_OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 
 
 class Places:
@@ -53,14 +57,6 @@ class Places:
         self.row_ids = found[_ROW_ID].to_numpy()
         self._addresses = found[_ADDRESS].to_numpy()
         self._created = found[_CREATED].to_numpy()
-
-    @classmethod
-    def given(cls, base: TableHandle, found: pa.Table) -> Places:
-        """Places that workers have looked up in this version (`place_of_ids`); ids and dates stay with them."""
-        places = cls(base, None)
-        places.row_ids = found["row_id"].to_numpy()
-        places._addresses = found["address"].to_numpy()
-        return places
 
     @property
     def count(self) -> int:
@@ -99,42 +95,33 @@ class Places:
         order = np.concatenate([replacing, np.flatnonzero(at < 0)])
         return rows.take(pa.array(order)), self.row_ids[at[replacing]]
 
-    def created(self, row_ids: np.ndarray) -> np.ndarray:
+    def created(self, row_ids: np.ndarray) -> RowVersions:
         """In which versions rows that were found came into being."""
         order = np.argsort(self.row_ids)
-        versions: np.ndarray = self._created[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]]
-        return versions
+        return RowVersions.of(self._created[order[np.searchsorted(self.row_ids, row_ids, sorter=order)]])
 
     def withdrawn(self) -> tuple[list[Any], list[int]]:
         """The descriptions of fragments without these rows, and the ids of fragments that have none left."""
-        shrunk, emptied = [], []
-        owners = self._addresses >> np.uint64(_OFFSET_BITS)
-        for number in np.unique(owners).tolist():
-            offsets = (self._addresses[owners == number] & np.uint64(_OFFSET_MASK)).tolist()
-            described = self.base.dataset.get_fragment(number).delete_rows(offsets)
-            if described is None:
-                emptied.append(number)
-            else:
-                shrunk.append(described)
-        return shrunk, emptied
+        return withdraw(self.base, by_fragment(self._addresses))
 
 
 def place_of_ids(base: TableHandle, ids: pa.Array) -> pa.Table:
-    """`row_id` and `address` of each of these distinct ids, in their order; null where the table does not have it."""
+    """`row_id` and `address` of each of these distinct ids, in their order, and the version that it was `created` in;
+    null where the table does not have it."""
     if len(ids) <= ID_CHUNK:
-        chunks: Iterable[pa.Table] = [base.take_ids(ids, ["id", _ROW_ID, _ADDRESS])]
+        chunks: Iterable[pa.Table] = [base.take_ids(ids, ["id", *_FOUND])]
     else:
-        chunks = _chunks(base, ["id", _ROW_ID, _ADDRESS])
+        chunks = _chunks(base, ["id", *_FOUND])
     known = np.zeros(len(ids), np.bool_)
-    row_ids, addresses = np.zeros(len(ids), np.uint64), np.zeros(len(ids), np.uint64)
+    columns = [np.zeros(len(ids), np.uint64) for _ in _FOUND]
     for chunk in chunks:
         at = pc.index_in(chunk["id"], value_set=ids).combine_chunks()
         found = at.is_valid()
         wanted = at.drop_null().to_numpy()
         known[wanted] = True
-        row_ids[wanted] = chunk[_ROW_ID].filter(found).to_numpy()
-        addresses[wanted] = chunk[_ADDRESS].filter(found).to_numpy()
-    return pa.table({"row_id": pa.array(row_ids, mask=~known), "address": pa.array(addresses, mask=~known)})
+        for column, name in zip(columns, _FOUND, strict=True):
+            column[wanted] = chunk[name].filter(found).to_numpy()
+    return pa.table([pa.array(column, mask=~known) for column in columns], names=["row_id", "address", "created"])
 
 
 def _chunks(base: TableHandle, columns: list[str]) -> Iterator[pa.Table]:
@@ -177,6 +164,25 @@ def numbered(fragments: Iterable[str], row_ids: np.ndarray) -> list[str]:
     return described
 
 
+def succession(row_ids: np.ndarray, created: np.ndarray, sizes: Iterable[int]) -> pa.Table:
+    """What the rows of fragments of so many rows take over: for each a sequence of row ids, and when those began."""
+    bounds = list(pairwise(np.cumsum([0, *sizes]).tolist()))
+    versions = [RowVersions.of(created[start:end]) for start, end in bounds]
+    return pa.table(
+        {
+            ROW_IDS: pa.array([_sequence(row_ids[start:end]) for start, end in bounds], pa.binary()),
+            _LENGTHS: pa.array([each.lengths for each in versions], pa.list_(pa.int64())),
+            _VERSIONS: pa.array([each.versions for each in versions], pa.list_(pa.uint64())),
+        }
+    )
+
+
+def created_of(taken_over: pa.Table) -> RowVersions:
+    """When the rows that fragments take over were created."""
+    lengths, versions = (taken_over[name].combine_chunks().flatten() for name in (_LENGTHS, _VERSIONS))
+    return RowVersions(lengths.to_numpy(), versions.to_numpy())
+
+
 def _sequence(row_ids: np.ndarray) -> bytes:
     """A RowIdSequence message: ranges, where rows come in the order of those that they replace, or else one segment,
     an array of 32-bit offsets from the smallest id, or of 64-bit ids."""
@@ -184,35 +190,11 @@ def _sequence(row_ids: np.ndarray) -> bytes:
     if len(starts) <= len(row_ids) // _RUN_ROWS:
         ends = [*row_ids[starts[1:] - 1].tolist(), int(row_ids[-1])]
         ranges = zip(row_ids[starts].tolist(), ends, strict=True)
-        return b"".join(_field(1, _field(1, _field(1, low) + _field(2, high + 1))) for low, high in ranges)
+        return b"".join(pb_field(1, pb_field(1, pb_field(1, low) + pb_field(2, high + 1))) for low, high in ranges)
     low = int(row_ids.min())
     if int(row_ids.max()) - low < 1 << 32:
         offsets = (row_ids - np.uint64(low)).astype("<u4").tobytes()
-        array = _field(2, _field(1, low) + _field(2, offsets))
+        array = pb_field(2, pb_field(1, low) + pb_field(2, offsets))
     else:
-        array = _field(3, _field(2, row_ids.astype("<u8").tobytes()))
-    return _field(1, _field(5, array))
-
-
-def version_runs(versions: np.ndarray) -> str:
-    """The RowDatasetVersionSequence of a fragment's rows, as JSON: runs of rows of one version."""
-    starts = np.flatnonzero(np.diff(versions, prepend=versions[:1] + np.uint64(1)))
-    spans = zip(starts.tolist(), [*starts[1:].tolist(), len(versions)], versions[starts].tolist(), strict=True)
-    runs = (_field(1, _field(1, _field(1, start) + _field(2, end))) + _field(2, made) for start, end, made in spans)
-    return json.dumps({"inline": list(b"".join(_field(1, run) for run in runs))})
-
-
-def _field(number: int, value: int | bytes) -> bytes:
-    """One field of a protocol buffer."""
-    if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 0x7F:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+        array = pb_field(3, pb_field(2, row_ids.astype("<u8").tobytes()))
+    return pb_field(1, pb_field(5, array))

@@ -14,7 +14,7 @@ import numpy as np
 
 from omnigraph.storage.lance.fragments import physical_rows
 from omnigraph.storage.lance.handle import TableHandle
-from omnigraph.storage.lance.patch import version_runs
+from omnigraph.storage.lance.row_versions import RowVersions
 from omnigraph.storage.lance.staged import Carry, Date, Staged
 
 LARGE_TABLE = 250_000
@@ -33,11 +33,11 @@ def dated(base: TableHandle, step: Date) -> list[Any]:
     """The descriptions of the fragments carried last, with the versions that their rows were created and written in."""
     fragments = sorted((each.metadata for each in base.dataset.get_fragments()), key=lambda each: each.id)
     carried = fragments[-step.fragments :]
-    written = np.full(sum(each.physical_rows for each in carried), base.version + 1, np.uint64)
-    created = np.concatenate([step.created, written[len(step.created) :]])
-    for fragment in carried:
+    sizes = [each.physical_rows for each in carried]
+    new = RowVersions.of(np.empty(0, np.uint64))
+    for fragment, size, own in zip(carried, sizes, step.created.split(sizes), strict=True):
         sequence = type(fragment.created_at_version_meta)
-        own, created = np.split(created, [fragment.physical_rows])
-        fragment.created_at_version_meta = sequence.from_json(version_runs(own))
-        fragment.last_updated_at_version_meta = sequence.from_json(version_runs(written[: len(own)]))
+        created, written = (each.filled(size, base.version + 1) for each in (own, new))
+        fragment.created_at_version_meta = sequence.from_json(created.sequence())
+        fragment.last_updated_at_version_meta = sequence.from_json(written.sequence())
     return carried

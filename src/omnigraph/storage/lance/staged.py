@@ -13,6 +13,7 @@ from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.checksums import Checksums
 from omnigraph.storage.lance.handle import TableHandle
+from omnigraph.storage.lance.row_versions import RowVersions
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Staged:
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
-    created: np.ndarray | None = field(default=None, repr=False)  # when the rows were created that first ones replace
+    created: RowVersions | None = field(default=None, repr=False)  # when the rows were created that first ones replace
     uuid: str = field(default_factory=lambda: f"omnigraph-{new_ulid()}")
     properties: dict[str, str] = field(default_factory=dict)
     checksums: Checksums = field(default_factory=dict, repr=False)  # of the files that it adds
@@ -67,7 +68,7 @@ class Date:
     """Say of the fragments just carried in which versions their first rows were created; the others are new."""
 
     fragments: int
-    created: np.ndarray
+    created: RowVersions
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,10 @@ from lance.optimize import Compaction
 from omnigraph import host
 from omnigraph.errors import HistoricalVersionReclaimed, OmnigraphError, StorageError
 from omnigraph.storage.base.errors import (
-    Missing,
     brief,
     is_conflict,
     is_failure,
     kind_of,
-    lacks_version_file,
     translate,
     translated,
 )
@@ -42,17 +40,13 @@ from omnigraph.storage.lance.checksums import (
     in_descriptions,
 )
 from omnigraph.storage.lance.datasets import (
-    below_root,
-    control_session,
-    drop_sessions,
-    open_dataset,
     private_copy,
     reopen,
-    shared_session,
 )
 from omnigraph.storage.lance.durable import index_names, sync_created, sync_staged, sync_successor
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
+from omnigraph.storage.lance.opening import clone, dataset_exists, forget_cached, landed, latest_version, open_table
 from omnigraph.storage.lance.patch import Places
 from omnigraph.storage.lance.refs import Identifier, Ref, create_ref, delete_ref, list_refs
 from omnigraph.storage.lance.replace_large import dated
@@ -62,12 +56,14 @@ from omnigraph.storage.lance.transactions import (
     address_of,
     change_rows,
     library_of,
+    number_fragments,
     parse_fragments,
     repeat,
     segments_named,
     write_data,
 )
-from omnigraph.storage.lance.version_files import discard_unwritten, newest_local_version, refuse_damaged, slept
+from omnigraph.storage.lance.version_files import slept
+from omnigraph.storage.lance.withdrawal import RowSets
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "CommitOutcome", "Filter",
@@ -79,83 +75,12 @@ __all__ = [
     "write_fragments",
 ]  # fmt: skip
 
-_OVERTAKEN_ATTEMPTS = 8
-
-
-# --- opening -----------------------------------------------------------------------------------------
-
-
-def open_table(
-    address: Address,
-    version: int | None = None,
-    *,
-    control: bool = False,
-    at_least: int = 0,
-    crc32: int | None = None,
-    missing: Missing | None = None,
-) -> TableHandle:
-    """The dataset lineage at a version (None: the newest); `control` bypasses every cache for mutable tips.
-
-    An explicit version that is gone raises HistoricalVersionReclaimed, or what `missing` makes of that and of every
-    file that reads of the version find missing later; a missing dataset raises StorageError(NotFound).
-    `at_least` is a version that must have been there: the newest is looked for in the listing if it seems to be older.
-    `crc32` is what was noted of the file of an explicit version; one that differs is Corrupt.
-    """
-    if version is not None:
-        with translated(address.uri, version=version, missing=missing):
-            # An exact local version is immutable and cached under its file's identity, so control reads may share it.
-            handle = _opened(address, version, crc32, shared=not control or address.root.is_local)
-        handle.missing = missing
-        return handle
-    for remaining in reversed(range(_OVERTAKEN_ATTEMPTS)):
-        newest = newest_local_version(address, at_least=at_least) if address.root.is_local else None
-        try:
-            with translated(address.uri):
-                return _opened(address, newest, shared=not control or newest is not None)
-        except OmnigraphError as error:
-            if discard_unwritten(address, above=at_least):
-                continue
-            # A cleanup lets go of what was the newest version a moment ago, when a newer one has landed since.
-            if not remaining or not (isinstance(error, StorageError) and lacks_version_file(error)):
-                raise
-    raise AssertionError("the last attempt returns or raises")
-
 
 def open_data_file(root: Root, path: str, columns: Sequence[str] | None = None) -> Any:
     """A reader of some columns of one data file, for `ColumnFile`; it knows nothing of versions."""
     with translated(path):
         wanted = None if columns is None else list(columns)
         return LanceFileReader(path, storage_options=root.lance_options, columns=wanted)
-
-
-def forget_cached(root: Root) -> None:
-    """Start over with empty caches: versions that were reclaimed must not be served from memory."""
-    drop_sessions(root.memory)
-
-
-def dataset_exists(address: Address) -> bool:
-    """Whether a dataset with at least one version is at this address; other storage trouble is loud."""
-    try:
-        open_table(address, control=True)
-    except StorageError as error:
-        if error.kind == "NotFound":
-            return False
-        raise
-    return True
-
-
-def latest_version(address: Address) -> int:
-    """The newest version of a lineage, read fresh."""
-    return open_table(address, control=True).version
-
-
-def clone(source: TableHandle, address: Address) -> TableHandle:
-    """A new dataset at `address` with the content and the version number of `source`, by reference."""
-    place = (source.address.ref, source.version)
-    with translated(address.uri):
-        copied = source.dataset.shallow_clone(address.uri, place, storage_options=address.root.lance_options)
-    sync_created(address, copied.version)
-    return _landed(address, copied)
 
 
 # --- staging -----------------------------------------------------------------------------------------
@@ -192,19 +117,32 @@ def stage_overwrite(
     return Staged(base.address, base.version, transaction, base.dataset, inserted=count, checksums=known)
 
 
-def stage_append(base: TableHandle, fragments: Iterable[str], over: Places | None = None) -> Staged:
+def stage_append(
+    base: TableHandle,
+    fragments: Iterable[str],
+    over: Places | RowSets | None = None,
+    row_ids: Iterable[bytes] = (),
+) -> Staged:
     """Add fragments; with `over`, as many of their rows as it has found, numbered like those, take their places.
 
-    The caller has proved the ids of all other rows unique and absent from base.
+    `row_ids` are sequences for the first fragments that are not numbered yet. The caller has proved the ids of all
+    other rows unique and absent from base.
     """
-    return stage_change(base, fragments, over, 0 if over is None else over.count)
+    return stage_change(base, fragments, over, 0 if over is None else over.count, row_ids)
 
 
-def stage_change(base: TableHandle, fragments: Iterable[str], over: Places | None, replaced: int) -> Staged:
+def stage_change(
+    base: TableHandle,
+    fragments: Iterable[str],
+    over: Places | RowSets | None,
+    replaced: int,
+    row_ids: Iterable[bytes] = (),
+) -> Staged:
     """Add fragments, the first `replaced` rows of which succeed rows of `over`; all rows of `over` are withdrawn."""
     texts = list(fragments)
     with translated(base.address.uri):
         created = parse_fragments(texts)
+        number_fragments(created, row_ids)
         shrunk, emptied = ([], []) if over is None else over.withdrawn()
         known = in_descriptions(texts) | deletions_of(base.address, shrunk)
     counts = row_total(created) - replaced, replaced, 0 if over is None else over.count - replaced
@@ -301,7 +239,7 @@ def commit(staged: Staged) -> CommitOutcome:
         return _failed_commit(staged, error)
     finally:
         slept(staged.address, started)
-    return Landed(dataset.version, _is_exact(staged, dataset), _landed(staged.address, dataset))
+    return Landed(dataset.version, _is_exact(staged, dataset), landed(staged.address, dataset))
 
 
 def locate(address: Address, uuid: str, *, after: int) -> int | None:
@@ -334,7 +272,7 @@ def merge_rows(base: TableHandle, rows: pa.Table, *, key: str, update: bool = Tr
         return Unknown(error if isinstance(error, OmnigraphError) else translate(error, base.address.uri))
     if long:
         return Unknown(StorageError(f"{base.address.uri}: a commit took too long to be believed", kind="Unknown"))
-    return Landed(dataset.version, dataset.version == base.version + 1, _landed(base.address, dataset))
+    return Landed(dataset.version, dataset.version == base.version + 1, landed(base.address, dataset))
 
 
 def compact(base: TableHandle, *, tiered: bool = False) -> TableHandle:
@@ -371,20 +309,6 @@ def preserves_content(address: Address, info: TransactionInfo) -> bool:
     except HistoricalVersionReclaimed:
         return False  # this can no longer be decided
     return same_content(before, after)
-
-
-def _opened(address: Address, version: int | None, crc32: int | None = None, *, shared: bool) -> TableHandle:
-    if version is not None and address.root.is_local:
-        # Of a truncated file lance panics, and prints where in its source; a changed one may give other answers.
-        refuse_damaged(address, version, crc32)
-    session = shared_session(address) if shared else control_session()
-    return TableHandle(address, open_dataset(address, version, session))
-
-
-def _landed(address: Address, dataset: LanceDataset) -> TableHandle:
-    # Lance takes the bases of a restored, cloned or rebased version as they are in its file.
-    with translated(address.uri):
-        return TableHandle(address, below_root(address, dataset))
 
 
 def _sync_ahead(staged: Staged) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 from lance import Index, LanceDataset, LanceOperation, Transaction
-from lance.fragment import FragmentMetadata
+from lance.fragment import FragmentMetadata, RowIdMeta
 from lance.fragment import write_fragments as lance_write_fragments
 
 from omnigraph.storage.base.layout import Address, Root
@@ -88,6 +88,12 @@ def write_data(rows: Any, schema: pa.Schema, target: Address | TableHandle, *, m
 def parse_fragments(fragments: Iterable[str]) -> list[FragmentMetadata]:
     """Fragments from their descriptions."""
     return [FragmentMetadata.from_json(text) for text in fragments]
+
+
+def number_fragments(fragments: Iterable[FragmentMetadata], row_ids: Iterable[bytes]) -> None:
+    """Give the first of new fragments the row ids of sequences."""
+    for fragment, sequence in zip(fragments, row_ids, strict=False):
+        fragment.row_id_meta = RowIdMeta.from_dict({"Inline": list(sequence)})  # type: ignore[attr-defined]
 
 
 def segments_named(dataset: LanceDataset, names: set[str]) -> list[Index]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, KeyConflict
-from omnigraph.storage.base.layout import Address
+from omnigraph.storage.base.layout import Address, Root
 from omnigraph.storage.intent.writeset import (
     AppendFragments,
     AppendParts,
@@ -28,9 +30,11 @@ from omnigraph.storage.intent.writeset import (
 )
 from omnigraph.storage.lance import parts, row_changes, tables
 from omnigraph.storage.lance.id_columns import all_distinct
-from omnigraph.storage.lance.patch import Places, numbered
+from omnigraph.storage.lance.patch import ROW_IDS, Places, created_of, numbered
+from omnigraph.storage.lance.row_versions import RowVersions
 from omnigraph.storage.lance.staged import Carry, Date, Draft
 from omnigraph.storage.lance.tables import Staged, TableHandle
+from omnigraph.storage.lance.withdrawal import RowSets
 
 
 def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> Staged | None:
@@ -121,14 +125,28 @@ def _draft_insert(base: TableHandle, table_key: str, rows: pa.Table) -> Draft:
 
 
 def _stage_replacement(base: TableHandle, step: ReplaceParts) -> Staged:
-    """Numbers of rows come here, not the rows, and not their ids unless the table has another version by now."""
-    root, replacing = base.address.root, step.replacing
-    if base.version == step.version:
-        places = Places.given(base, parts.joined(root, step.places))
-        row_ids = places.row_ids
-    else:
-        ids = parts.joined(root, replacing, ["id"])
+    """Neither rows nor their ids come here unless the table has another version by now: row ids as Lance keeps them,
+    and which rows give way, a fragment at a time."""
+    root = base.address.root
+    if base.version != step.version:
+        ids = parts.joined(root, step.replacing, ["id"])
         places = Places(base, ids).complete(ids)
         row_ids = places.replaced_first(ids)[1]
-    successors = numbered(parts.adopt(base, replacing), row_ids)
-    return tables.stage_append(base, [*successors, *parts.adopt(base, step.fresh)], places)
+        successors = numbered(parts.adopt(base, step.replacing), row_ids)
+        staged = tables.stage_append(base, [*successors, *parts.adopt(base, step.fresh)], places)
+        staged.created = places.created(row_ids)
+        return staged
+    gone = RowSets(base, (parts.open_part(root, location).scan() for location in step.withdrawn), step.replaced)
+    created: list[RowVersions] = []
+    row_ids_taken = _taken_over(root, step.numbers, created)
+    staged = tables.stage_append(base, parts.adopt(base, (*step.replacing, *step.fresh)), gone, row_ids_taken)
+    staged.created = RowVersions.joined(created)
+    return staged
+
+
+def _taken_over(root: Root, locations: Sequence[str], created: list[RowVersions]) -> Iterator[bytes]:
+    """Sequences of row ids, one part in memory at a time; when those rows were created goes to `created` meanwhile."""
+    for location in locations:
+        table = parts.open_part(root, location).scan()
+        created.append(created_of(table))
+        yield from (sequence.as_py() for sequence in table[ROW_IDS])

@@ -107,6 +107,15 @@ def a_listing_shows_direct_files_only(objects: Objects) -> None:
     assert objects.list_tree("missing") == []
 
 
+def an_emptied_place_contains_nothing(objects: Objects) -> None:
+    for name in ("only.json", "folder/only.json"):
+        objects.write(name, "x")
+        objects.delete(name)
+    assert [name for name in objects.list_entries("") if name != "folder"] == []
+    assert objects.list_entries("folder") == []
+    assert objects.list_dir("") == []
+
+
 def a_listing_sees_the_latest_write(objects: Objects) -> None:
     for number in range(20):
         objects.write(f"__recovery/{number}.json", "x")
@@ -189,6 +198,7 @@ BEHAVIOURS: tuple[Behaviour, ...] = (
     existence_covers_objects_and_prefixes,
     deletion_is_idempotent,
     a_listing_shows_direct_files_only,
+    an_emptied_place_contains_nothing,
     a_listing_sees_the_latest_write,
     a_rename_replaces_the_target,
     a_copy_is_a_second_name_that_outlives_the_first,

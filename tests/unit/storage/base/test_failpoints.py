@@ -54,6 +54,13 @@ def test_raise_on_the_third_hit_only() -> None:
     assert plan.hits["publish.pre_commit"] == 4
 
 
+def test_hits_of_others_count_where_they_are_told() -> None:
+    with failpoints.armed("publish.pre_commit=raise@3", {"publish.pre_commit": 2}):
+        with pytest.raises(StorageError, match=r"publish\.pre_commit"):
+            failpoints.hit("publish.pre_commit")
+        failpoints.hit("publish.pre_commit")
+
+
 def test_a_star_stands_for_every_hook() -> None:
     with failpoints.armed("*=raise"), pytest.raises(StorageError):
         failpoints.hit("lease.heartbeat")

@@ -19,9 +19,11 @@ def test_distinct_ids_are_told_from_repeated_ones(ids: list[str], ordered: bool,
     assert all_distinct(column) == (len(set(ids)) == len(ids))
     assert all_distinct(pa.chunked_array([column[:cut], column[cut:]])) == all_distinct(column)
     assert ascend(column) == (given_ids == sorted(set(ids), key=str.encode))
+    assert ascend(pa.chunked_array([column[:cut], column[:0], column[cut:]])) == ascend(column)
     last = {text: place for place, text in enumerate(given_ids)}
     assert last_positions(column).tolist() == sorted(last.values())
 
 
 def test_ids_that_are_absent_are_not_in_order() -> None:
     assert not ascend(pa.array(["a", None, "b"]))
+    assert not ascend(pa.chunked_array([["a"], [None], ["b"]]))
