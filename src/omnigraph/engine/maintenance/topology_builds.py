@@ -13,7 +13,7 @@ from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.edge_lookup import ends_of
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists, save_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
-from omnigraph.engine.read.topology.store import topology
+from omnigraph.engine.read.topology.store import kept_place, topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_both, build_topology
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
@@ -40,7 +40,7 @@ def keep_topologies(
         if ends is None or (only is not None and info.table_key not in only):
             continue
         rows, limit = ends.edges.row_count, core.tables.distribute_rows
-        if rows < least_rows(ends.edges.root, WORTH_KEEPING) or load_lists(ends.place, "out") is not None:
+        if not _is_kept(ends) or load_lists(ends.place, "out") is not None:
             continue
         on_spark = spreads(core.tables, runner, rows, spark)
         if on_spark or (limit is not None and rows >= limit):
@@ -52,15 +52,23 @@ def keep_topologies(
 
 def keep_lists(core: Core, branch: str | None, only: Collection[str], spark: SparkPlace = None) -> None:
     """The same for some edge tables, and both directions whole in files: tasks in other processes map nothing else."""
-    keep_topologies(core, branch, only, "auto", spark)
     view = core.view(branch)
-    for info in view.catalog.edges.values():
-        ends = ends_of(view, info, keep=True) if info.table_key in only else None
-        if ends is None or ends.edges.row_count < least_rows(ends.edges.root, WORTH_KEEPING):
-            continue
+    found = {info.table_key: ends_of(view, info, keep=True) for info in view.catalog.edges.values()}
+    missing = {
+        key: ends
+        for key, ends in found.items()
+        if key in only and ends is not None and _is_kept(ends) and kept_place(ends) is None
+    }
+    keep_topologies(core, branch, missing, "auto", spark)
+    for ends in missing.values():
         for direction in ("out", "in"):
             if load_lists(ends.place, direction) is None:
                 save_lists(ends.place, direction, topology(ends).lists(direction), ends.artifact.marks)
+
+
+def _is_kept(ends: Ends) -> bool:
+    """Whether lists of so many edges are worth keeping."""
+    return ends.edges.row_count >= least_rows(ends.edges.root, WORTH_KEEPING)
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:

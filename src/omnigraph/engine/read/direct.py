@@ -8,7 +8,7 @@ anything else goes back to it. `tests/unit/engine/read/test_direct.py` holds the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,39 +19,42 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
-from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
 from omnigraph.engine.read.columns.few import numbers, take, widest
-from omnigraph.engine.read.columns.held import Held
-from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
-from omnigraph.engine.read.columns.key_index_store import KEYS
+from omnigraph.engine.read.columns.key_index import KeyIndex
 from omnigraph.engine.read.columns.rowindex import RowIndex
 from omnigraph.engine.read.columns.single_values import single_values
+from omnigraph.engine.read.direct_groups import GroupCounts, group_counts
+from omnigraph.engine.read.direct_parts import (
+    BUCKET_BITS,
+    MOST_ROWS,
+    TOUCH_EVERY,
+    Touch,
+    column_of,
+    keys_of,
+    lists_of,
+    start_and_hops,
+    touch_all,
+)
 from omnigraph.engine.read.direct_search import WordSearch, word_search
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
-from omnigraph.engine.read.plan.route import AnyRoute, Hop, Route, Total
+from omnigraph.engine.read.plan.route import AnyRoute, Groups, Route, Total
 from omnigraph.engine.read.plan.search_route import Search
 from omnigraph.engine.read.topology.adjacency import Adjacency
-from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 from omnigraph.engine.values.arrow import arrow_type, shown_type
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.id_columns import ascend
 
-# More rows are left to the executor, which takes them in pieces and watches memory and time.
-_MOST_ROWS = 1 << 14
 _MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
 _FEW_IDS = 64  # so few are sorted in less time than it takes Arrow to begin
-# Of the calls of a direct read one in so many says that what it uses is in use.
-_TOUCH_EVERY = 64
 # After a call for so many nodes, or after so many calls, it is found out whether ids ascend as rows do. That takes ten
 # milliseconds for a million nodes, and saves ten microseconds a call.
 _LOOK_PER_NODES, _LOOK_AT = 1 << 12, 256
-_BUCKET_BITS = 12  # of hashes, by which keys are found
 _INT64 = pa.int64()
-_COUNTS = pa.array(np.arange(_MOST_ROWS + 1))
+_COUNTS = pa.array(np.arange(MOST_ROWS + 1))
 
 
 # The values of a single row, in Python and JSON alike, beside its batch: taking them out of the batch takes longer than
@@ -66,11 +69,16 @@ class _Kept:
     """The direct form of a plan, or how often it could not be made."""
 
     planned: Planned  # keeps the id that it is kept under
-    direct: Direct | Counted | WordSearch | None = None
+    direct: Form | None = None
     tries: int = 0
 
 
-_DIRECT: CacheKind[_Kept] = CacheKind("direct reads", lambda kept: 4 << 10, entries=256, refers=True)
+_DIRECT: CacheKind[_Kept] = CacheKind(
+    "direct reads",
+    lambda kept: (4 << 10) + (kept.direct.nbytes if kept.direct is not None else 0),
+    entries=256,
+    refers=True,
+)
 
 
 def direct_answer(
@@ -104,7 +112,7 @@ def _key(route: AnyRoute, values: Mapping[str, Any]) -> Any:
     """The key of the node to start from; None for a value that cannot be one, and what counts a table needs none."""
     if isinstance(route, Total):
         return ""
-    if isinstance(route, Search):
+    if isinstance(route, Search | Groups):
         return route.asked(values)
     key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
     return key if isinstance(key, str) else None
@@ -123,14 +131,18 @@ def prepare_direct(run: Run, planned: Planned) -> None:
     kept.tries += 1
     if kept.direct is None and kept.tries & (kept.tries - 1) == 0:
         kept.direct = _form(run, planned, route, kept.tries)
+        if kept.direct is not None and kept.direct.nbytes:
+            cache.put(id(planned), kept)
 
 
-def _form(run: Run, planned: Planned, route: AnyRoute, tries: int) -> Direct | Counted | WordSearch | None:
+def _form(run: Run, planned: Planned, route: AnyRoute, tries: int) -> Form | None:
     match route:
         case Total():
             return _counted(run, planned, route)
         case Search():
             return word_search(run, planned, route, tries)
+        case Groups():
+            return group_counts(run, planned, route)
         case Route():
             return _made(run, planned, route)
 
@@ -139,6 +151,7 @@ class Counted:
     """How many rows a table has at one view, as its version says."""
 
     __slots__ = ("_found", "ops", "reads")
+    nbytes = 0
 
     def __init__(self, batch: pa.RecordBatch, rows: int, planned: Planned, reads: tuple[TableReads, ...]) -> None:
         self._found = (batch, (rows,), (rows,) * batch.num_columns)
@@ -160,17 +173,18 @@ class Direct:
         "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_look_at", "_most", "_rows_with", "_schema",
         "_sorted", "_touch", "_values", "ops", "reads",
     )  # fmt: skip
+    nbytes = 0  # of its own
 
     def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
-        self._rows_with, self._hops = keys.finder(_BUCKET_BITS), hops
+        self._rows_with, self._hops = keys.finder(BUCKET_BITS), hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
         self._values = None if hops else single_values(self._columns)
-        self._most = _MOST_ROWS
+        self._most = MOST_ROWS
         if hops and end.index is not None:
-            self._most = min(_MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
+            self._most = min(MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
         self._sorted, self._look_at = False, min(_LOOK_AT, len(end.batch) // _LOOK_PER_NODES + 1)
-        self._touch, self._calls = partial(_touch_all, _sources(run, planned.route)), 0
+        self._touch, self._calls = partial(touch_all, _sources(run, planned.route)), 0
         self.ops = (*planned.plan.match, *planned.plan.result)
         self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
 
@@ -181,7 +195,7 @@ class Direct:
     def answer(self, key: str) -> Found | None:
         """The rows, and how many there were after the start and after each hop; None when memory does not tell."""
         self._calls += 1
-        if self._calls % _TOUCH_EVERY == 0:
+        if self._calls % TOUCH_EVERY == 0:
             self._touch()
         if self._calls == self._look_at:
             self._sorted = self._ids is not None and ascend(self._ids)
@@ -196,7 +210,7 @@ class Direct:
         nodes, counts = self._hops[0].around(found[0]), [1]
         for hop in self._hops[1:]:
             counts.append(len(nodes))
-            if not len(nodes) or int(hop.degrees(nodes).sum()) > _MOST_ROWS:
+            if not len(nodes) or int(hop.degrees(nodes).sum()) > MOST_ROWS:
                 return None
             nodes = hop.reached_once(nodes)
         counts.append(len(nodes))
@@ -231,6 +245,9 @@ class Direct:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
+Form: TypeAlias = Direct | Counted | GroupCounts | WordSearch
+
+
 # --- making one --------------------------------------------------------------------------------------
 
 
@@ -251,8 +268,8 @@ def _counted(run: Run, planned: Planned, route: Total) -> Counted:
 
 def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
     start = run.entities(f"node:{route.type_name}")
-    keys = _keys(start)
-    hops = tuple(_lists(run, hop) for hop in route.hops)
+    keys = keys_of(start)
+    hops = tuple(lists_of(run, hop) for hop in route.hops)
     known = tuple(hop for hop in hops if hop is not None)
     if keys is None or len(known) < len(hops):
         return None
@@ -260,32 +277,12 @@ def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
     return None if end is None else Direct(keys, known, end, planned, run)
 
 
-def _keys(table: Entities) -> KeyIndex | None:
-    if not table.as_named:
-        return None
-    if table.row_count > SMALL_TABLE:
-        return table.memory.cache(KEYS).get(table.version_key)
-    ids = table.whole("id")
-    return KeyIndex(KeyPart.of(ids.values, ids.index.rows))
-
-
-def _ends(run: Run, hop: Hop) -> Ends:
-    tails, heads = (run.entities(f"node:{name}") for name in (hop.tail_type, hop.head_type))
-    return Ends(run.entities(f"edge:{hop.edge}"), tails, heads)
-
-
-def _lists(run: Run, hop: Hop) -> Adjacency | None:
-    ends = _ends(run, hop)
-    held = run.view.tables.memory.cache(TOPOLOGIES).get(ends.key)
-    return None if held is None else held.lists(hop.direction).simple
-
-
 def _end(run: Run, route: Route) -> _End | None:
     if route.counted is not None:
         return _End(pa.RecordBatch.from_arrays([_COUNTS], [route.counted]))
     table = run.entities(f"node:{route.end_type}")
     names = [expr.name for _, expr in route.outputs]
-    columns = [_column(table, name) for name in ([*names, "id"] if route.hops else names)]
+    columns = [column_of(table, name) for name in ([*names, "id"] if route.hops else names)]
     kinds = [arrow_type(expr.type) for _, expr in route.outputs]
     first = columns[0]
     if not table.as_named or first is None:
@@ -300,21 +297,9 @@ def _end(run: Run, route: Route) -> _End | None:
     return _End(batch, first.index, values[-1] if route.hops else None)
 
 
-def _column(table: Entities, name: str) -> Held | None:
-    return table.whole(name) if table.is_small else table.held_whole(name)
-
-
-def _sources(run: Run, route: AnyRoute | None) -> tuple[Callable[[], object], ...]:
+def _sources(run: Run, route: AnyRoute | None) -> tuple[Touch, ...]:
     """What has to be asked for now and then, so that it does not count as unused."""
     assert isinstance(route, Route)
-    start, end = (run.entities(f"node:{name}") for name in (route.type_name, route.end_type))
-    memory = run.view.tables.memory
-    keys = partial(memory.cache(KEYS).get, start.version_key)
-    lists = [partial(memory.cache(TOPOLOGIES).get, _ends(run, hop).key) for hop in route.hops]
+    end = run.entities(f"node:{route.end_type}")
     names = [] if route.counted is not None else [*(expr.name for _, expr in route.outputs), "id"]
-    return (keys, *lists, *(partial(end.held_whole, name) for name in names))
-
-
-def _touch_all(sources: tuple[Callable[[], object], ...]) -> None:
-    for source in sources:
-        source()
+    return (*start_and_hops(run, route.type_name, route.hops), *(partial(end.held_whole, name) for name in names))

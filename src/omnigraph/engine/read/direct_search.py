@@ -18,6 +18,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
+from omnigraph.engine.read.direct_parts import TOUCH_EVERY, column_of
 from omnigraph.engine.read.frames.explain import TableReads
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 1 << 18
 _MOST_ROWS = 1 << 10
 _MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
-_TOUCH_EVERY = 64
 # From this call on columns are read whole for it, and ids are looked at for their order.
 _IN_EARNEST = 4
 _SAMPLE = 64
@@ -47,6 +47,7 @@ class WordSearch:
         "_calls", "_columns", "_corpus", "_ids", "_index", "_kept", "_most", "_rows", "_schema", "_sorted", "_touch",
         "ops", "reads",
     )  # fmt: skip
+    nbytes = 0  # of its own
 
     def __init__(self, corpus: Corpus, column: TextColumn, found: _Columns, planned: Planned, run: Run) -> None:
         from omnigraph.engine.read.search.corpus_store import kept_words
@@ -68,7 +69,7 @@ class WordSearch:
     def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...], None] | None:
         """The rows, and how many there were after each operator; None when memory does not tell."""
         self._calls += 1
-        if self._calls % _TOUCH_EVERY == 0:
+        if self._calls % TOUCH_EVERY == 0:
             self._touch()
         if not 0 < asked.end <= self._most:
             return None
@@ -131,7 +132,7 @@ def _hold(table: Entities, names: list[str]) -> None:
 
 
 def _columns(table: Entities, route: Search) -> _Columns | None:
-    ids = _whole(table, "id")
+    ids = column_of(table, "id")
     if ids is None:
         return None
     held: list[Held | None] = []
@@ -139,7 +140,7 @@ def _columns(table: Entities, route: Search) -> _Columns | None:
         if isinstance(expr, ir.Score):
             held.append(None)
             continue
-        column, kind = _whole(table, expr.name), arrow_type(expr.type)
+        column, kind = column_of(table, expr.name), arrow_type(expr.type)
         if column is None or not column.index.is_like(ids.index) or shown_type(kind) != kind:
             return None
         if kind != column.values.type:
@@ -160,7 +161,3 @@ def _touch_all(column: TextColumn, names: list[str]) -> None:
     held_corpus(column)
     for name in names:
         column.table.held_whole(name)
-
-
-def _whole(table: Entities, name: str) -> Held | None:
-    return table.whole(name) if table.is_small else table.held_whole(name)

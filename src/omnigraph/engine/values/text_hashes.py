@@ -24,20 +24,22 @@ def text_hashes(texts: pa.Array) -> Bits:
     return found
 
 
-def short_texts(texts: pa.Array) -> Bits | None:
+def short_texts(texts: pa.Array | pa.ChunkedArray) -> Bits | None:
     """Texts of at most eight bytes as numbers that are equal where the texts are; None if there are others, or nulls.
 
     A byte of zero would look like the end of a text.
     """
     if texts.null_count:
         return None
-    found = np.empty(len(texts), np.uint64)
-    for at in range(0, len(texts), _SHORT_CHUNK):
-        offsets, used = _parts(texts.slice(at, _SHORT_CHUNK))
-        lengths = np.diff(offsets)
-        if int(lengths.max()) > _WORD or (len(used) and not used.min()):
-            return None
-        np.bitwise_and(_words(used)[offsets[:-1]], _MASKS[lengths], out=found[at : at + _SHORT_CHUNK])
+    found, done = np.empty(len(texts), np.uint64), 0
+    for chunk in texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]:
+        for at in range(0, len(chunk), _SHORT_CHUNK):
+            offsets, used = _parts(chunk.slice(at, _SHORT_CHUNK))
+            lengths = np.diff(offsets)
+            if int(lengths.max()) > _WORD or (len(used) and not used.min()):
+                return None
+            np.bitwise_and(_words(used)[offsets[:-1]], _MASKS[lengths], out=found[done : done + len(lengths)])
+            done += len(lengths)
     return found
 
 

@@ -74,6 +74,40 @@ def test_one_that_is_held_up_is_not_waited_for(pool: ThreadPoolExecutor) -> None
     assert enter(turns) == threading.get_ident()
 
 
+def goes_on(turns: OneByOne, seconds: float) -> None:
+    """The thread has asked for one read after the other for so long."""
+    turns._asker.left = time.perf_counter()
+    turns._asker.began = turns._asker.left - seconds
+
+
+def test_one_that_stops_after_a_few_reads_is_not_waited_for(pool: ThreadPoolExecutor) -> None:
+    turns = OneByOne(LONG)
+    for _ in range(20):
+        enter(turns)
+    with turns:
+        others = [pool.submit(enter, turns) for _ in range(3)]
+        until(lambda: len(turns._queue) == 3)
+    assert all(other.result(30) for other in others)
+    assert not turns._queue
+
+
+def test_one_that_has_gone_on_keeps_its_turn_for_no_longer_than_that(pool: ThreadPoolExecutor) -> None:
+    turns = OneByOne(0.05)
+
+    def other() -> int:
+        goes_on(turns, 9 * turns._turn)
+        return enter(turns)
+
+    goes_on(turns, 2 * turns._turn)
+    with turns:
+        assert turns._until - turns._since == pytest.approx(2 * turns._turn, rel=0.5)
+        late = pool.submit(other)
+        until(lambda: turns._queue)
+    assert turns._owner == threading.get_ident()  # and it does not come back
+    assert late.result(30) == turns._owner
+    assert turns._until - turns._since == pytest.approx(one_by_one._LONG * turns._turn)
+
+
 def test_threads_that_go_on_get_their_share(pool: ThreadPoolExecutor) -> None:
     turns, stop = OneByOne(0.002), threading.Event()
     counts = [0] * 4
@@ -143,18 +177,30 @@ def test_a_read_is_quick_once_it_was_and_had_nothing_to_read(tmp_path: Path) -> 
 
 def test_a_turn_is_longer_while_only_threads_wait_that_go_on() -> None:
     turns = OneByOne(1.0)
-    turns._queue.append((1, threading.Lock(), True))
+    turns._since, turns._until = 0.0, 4.0
+    turns._queue.append(one_by_one._Waiting(1, 0.3, threading.Lock()))
     assert [turns._is_over(seconds) for seconds in (1.5, 3.9, 4.1)] == [False, False, True]
-    turns._queue.append((2, threading.Lock(), False))  # it asks for single reads
-    assert turns._is_over(1.5)
+    turns._queue.append(one_by_one._Waiting(2, 0.1, threading.Lock()))  # it asks for single reads
+    assert [turns._is_over(seconds) for seconds in (0.9, 1.5)] == [False, True]
 
 
 def test_a_thread_that_was_held_up_once_still_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     turns, now = OneByOne(1.0), [100.0]
     monkeypatch.setattr(one_by_one, "_clock", lambda: now[0])
-    streaks = []
-    for passed in (*[0.000_1] * 20, 0.5, 0.000_1, 0.5, 0.5, 1.5, 0.5):
+    monkeypatch.setattr(one_by_one, "_NEXT", 0.3)
+    gone = []
+    for passed in (*[0.25] * 40, 0.5, 0.25, 0.5, 0.5, 1.5, 0.5):
         now[0] += passed
         enter(turns)
-        streaks.append(turns._asker.streak)
-    assert streaks[17:] == [16, 16, 16, 8, 9, 4, 2, 1, 0]
+        gone.append(round(now[0] - turns._asker.began, 3))
+    assert gone[38:] == pytest.approx([9.5, 9.75, 1.0, 1.25, 0.312, 0.078, 0.02, 0.005], abs=0.001)
+
+
+def test_waiting_does_not_count_as_going_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns, now = OneByOne(1.0), [100.0]
+    monkeypatch.setattr(one_by_one, "_clock", lambda: now[0])
+    turns._owner, turns._inside = -1, True
+    monkeypatch.setattr(turns, "_limit", lambda begin, gone: now.__setitem__(0, now[0] + 7.0) or 0.0)
+    with turns:
+        assert now[0] - turns._asker.began == 0.0
+        assert turns._owner == threading.get_ident()

@@ -37,3 +37,6 @@ def test_many_texts_are_numbered_in_pieces() -> None:
     found, hashes = short_texts(pa.array(texts)), text_hashes(pa.array(texts))
     assert found is not None
     assert len(set(found.tolist())) == len(set(hashes.tolist())) == len(texts)
+    in_chunks = short_texts(pa.chunked_array([texts[:7], [], texts[7:50_000], texts[50_000:]]))
+    assert in_chunks is not None
+    assert in_chunks.tolist() == found.tolist()

@@ -146,11 +146,17 @@ class Artifact(Generic[ValueT]):
         held = None if known is None else self.cache.get(known[0])
         if known is not None and held is not None and self._descends_from(known[1]):
             yield known[1], held
+        for place, kept in self.older_places(part):
+            value = decode(place, kept)
+            if value is not None:
+                yield kept.marks, value
+
+    def older_places(self, part: str = "") -> Iterator[tuple[Place, Kept]]:
+        """What lies beside the graph of versions that these descend from, newest first."""
         for place in self.place.others(part):
             kept = place.load(part)
-            value = None if kept is None or not self._descends_from(kept.marks) else decode(place, kept)
-            if kept is not None and value is not None:
-                yield kept.marks, value
+            if kept is not None and self._descends_from(kept.marks):
+                yield place, kept
 
     @property
     def _lineage(self) -> Hashable:

@@ -76,6 +76,26 @@ class KeyPart:
         found[owner[same]] = self.rows[place[same]]
         return found
 
+    def rows_of_known(self) -> Callable[[pa.Array], Rows]:
+        """A function that gives the row id of each of many ids that are all here; -1, should one not be.
+
+        Unless two ids share a hash, that alone tells which it is: less than half of the time of `rows_of`.
+        """
+        hashes = self.hashes
+        if not len(hashes) or bool((hashes[1:] == hashes[:-1]).any()):
+            return self.rows_of
+
+        def found(ids: pa.Array) -> Rows:
+            wanted = hash_column(ids)
+            order = np.argsort(wanted)
+            wanted = wanted[order]
+            place = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
+            rows = np.empty(len(ids), np.int64)
+            rows[order] = np.where(hashes[place] == wanted, self.rows[place], -1)
+            return rows
+
+        return found
+
     def finder(self, bits: int) -> Callable[[bytes, int], int | None]:
         """A function that gives the row id of one id, if it is here, from its text and hash.
 

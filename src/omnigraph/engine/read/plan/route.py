@@ -1,26 +1,30 @@
-"""Which reads can be answered in one go: plain hops from one node named by its key, table sizes, searches by words."""
+"""Which reads can be answered in one go: hops from one node named by its key, table sizes, searches by words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
-from omnigraph.compiler.ir.ops import Aggregate, Expand, MatchOp, NodeScan, Project, ResultOp, Sort
+from omnigraph.compiler.ir.ops import Aggregate, Expand, Limit, MatchOp, NodeScan, Project, ResultOp, Sort
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.engine.read.frames.unions import is_union
-from omnigraph.engine.read.plan.search_route import Search, search_of
+from omnigraph.engine.read.plan.search_route import Search, constant, search_of
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One plain hop: over all edges of a type, from the node before it."""
+    """One hop: over all edges of a type, from the node before it, to the nodes that satisfy conditions."""
 
     edge: str
     tail_type: str
     head_type: str
     direction: str
+    target: str
+    target_type: str
+    predicates: tuple[ir.Compare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,43 @@ class Total:
     columns: tuple[str, ...]
 
 
-AnyRoute: TypeAlias = Route | Total | Search
+@dataclass(frozen=True, slots=True)
+class AskedGroups:
+    """What one call asks for: the key of the start, and the groups from `begin` to `end` of their order."""
+
+    key: str
+    begin: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Hops from one node, and how many different nodes there are for each value of a text where they end."""
+
+    type_name: str
+    key: ir.Param | ir.Const
+    hops: tuple[Hop, ...]
+    by: ir.Property
+    counts_ends: bool  # otherwise the nodes before them
+    columns: tuple[str, ...]  # both, in the order of the answer
+    value_first: bool
+    order: tuple[tuple[bool, bool], ...]  # whether by the value, and whether descending; the value is among them
+    limit: ir.Const | ir.Param | None
+    offset: ir.Const | ir.Param | None
+
+    def asked(self, values: Mapping[str, Any]) -> AskedGroups | None:
+        """What these values ask for; None where they are null or wrong, which the executor has to say."""
+        key = constant(self.key, values)
+        begin = 0 if self.offset is None else constant(self.offset, values)
+        count = None if self.limit is None else constant(self.limit, values)
+        if not isinstance(key, str) or not isinstance(begin, int) or begin < 0:
+            return None
+        if self.limit is None:
+            return AskedGroups(key, begin, None)
+        return AskedGroups(key, begin, begin + count) if isinstance(count, int) and count > 0 else None
+
+
+AnyRoute: TypeAlias = Route | Groups | Total | Search
 
 
 def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
@@ -59,6 +99,10 @@ def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
     if start is None or hops is None:
         return None
     type_name, key = start
+    if (groups := _groups(plan.result, type_name, key, hops)) is not None:
+        return groups
+    if any(hop.predicates for hop in hops):
+        return None
     last, end_type = _end(plan.match)
     outputs, counted = _asked(plan.result, last, hops=len(hops))
     if outputs is None and counted is None:
@@ -96,17 +140,68 @@ def _start(op: MatchOp, catalog: Catalog) -> tuple[str, ir.Param | ir.Const] | N
 def _hops(ops: tuple[MatchOp, ...]) -> tuple[Hop, ...] | None:
     found, before = [], ops[0].var if isinstance(ops[0], NodeScan) else ""
     for op in ops[1:]:
-        if not isinstance(op, Expand) or op.source != before or op.predicates or op.edge_predicates:
+        if not isinstance(op, Expand) or op.source != before or op.edge_predicates:
             return None
-        link = op.link
+        link, predicates = op.link, tuple(each for each in op.predicates if _is_fixed(each, op.target))
+        if len(predicates) < len(op.predicates):
+            return None
         if not link.is_single or link.ways or link.along is not None or link.edge_var is not None:
             return None
         if is_union(f"node:{link.tail_type}") or is_union(f"node:{link.head_type}") or is_union(f"edge:{link.edge}"):
             return None
         direction = "both" if link.undirected else "in" if op.source == link.head else "out"
-        found.append(Hop(link.edge, link.tail_type, link.head_type, direction))
+        ends = (op.target, op.target_type)
+        found.append(Hop(link.edge, link.tail_type, link.head_type, direction, *ends, predicates))
         before = op.target
     return tuple(found)
+
+
+def _is_fixed(condition: ir.Condition, var: str) -> TypeGuard[ir.Compare]:
+    """Whether a condition compares a property of a node with a constant: it is the same in every call."""
+    match condition:
+        case ir.Compare(_, ir.Property(of), ir.Const()) | ir.Compare(_, ir.Const(), ir.Property(of)):
+            return of == var
+    return False
+
+
+def _groups(
+    result: tuple[ResultOp, ...], type_name: str, key: ir.Param | ir.Const, hops: tuple[Hop, ...]
+) -> Groups | None:
+    """Counts of different nodes by a text, in an order that leaves no two groups equal."""
+    match result:
+        case (Aggregate((_, _) as columns, ()), Sort(keys, (), _), Limit(limit, offset, ())):
+            pass
+        case (Aggregate((_, _) as columns, ()), Sort(keys, (), None)):
+            limit = offset = None
+        case _:
+            return None
+    values = [each for each in columns if isinstance(each.expr, ir.Property)]
+    counted = [var for each in columns if (var := _counted_node(each.expr)) is not None]
+    # Different nodes are counted where the hops end, or one hop before.
+    if len(values) != 1 or len(counted) != 1 or counted[0] not in [hop.target for hop in hops[-2:]]:
+        return None
+    by, name = values[0].expr, values[0].name
+    order = tuple((each.expr.name == name, each.descending) for each in keys if isinstance(each.expr, ir.Column))
+    if len(order) < len(keys) or not any(by_value for by_value, _ in order):
+        return None
+    assert isinstance(by, ir.Property)
+    if by.var != hops[-1].target or by.type.scalar != "String" or by.type.list or by.type.enum is not None:
+        return None
+    names = tuple(each.name for each in columns)
+    return Groups(type_name, key, hops, by, counted[0] == by.var, names, columns[0] is values[0], order, limit, offset)
+
+
+def _counted_node(expr: ir.Expr | ir.AggregateCall) -> str | None:
+    """The variable whose different nodes are counted."""
+    if (
+        not isinstance(expr, ir.AggregateCall)
+        or expr.function != "count"
+        or not expr.distinct
+        or expr.where is not None
+    ):
+        return None
+    node = expr.arg
+    return node.var if isinstance(node, ir.Node) and not node.optional else None
 
 
 def _end(ops: tuple[MatchOp, ...]) -> tuple[str, str]:
@@ -127,9 +222,6 @@ def _asked(
             if len(outputs) == len(columns) and all(expr.var == last for _, expr in outputs):
                 return tuple(outputs), None
         case (Aggregate((output,), ()),):
-            call = output.expr
-            if isinstance(call, ir.AggregateCall) and call.function == "count" and call.distinct and call.where is None:
-                node = call.arg
-                if isinstance(node, ir.Node) and node.var == last and not node.optional:
-                    return None, output.name
+            if _counted_node(output.expr) == last:
+                return None, output.name
     return None, None

@@ -33,8 +33,8 @@ class Search:
 
     def asked(self, values: Mapping[str, Any]) -> Asked | None:
         """What these values ask for; None where they are null or wrong, which the executor has to say."""
-        words, limit = _constant(self.call.query, values), _constant(self.limit, values)
-        offset = 0 if self.offset is None else _constant(self.offset, values)
+        words, limit = constant(self.call.query, values), constant(self.limit, values)
+        offset = 0 if self.offset is None else constant(self.offset, values)
         if not isinstance(words, str) or not isinstance(limit, int) or not isinstance(offset, int):
             return None
         return Asked(words, offset, offset + limit) if limit >= 0 and offset >= 0 else None
@@ -70,5 +70,6 @@ def _outputs(columns: tuple[Output, ...], var: str) -> tuple[tuple[str, ir.Prope
     return tuple(found)
 
 
-def _constant(expr: ir.Const | ir.Param, values: Mapping[str, Any]) -> Any:
+def constant(expr: ir.Const | ir.Param, values: Mapping[str, Any]) -> Any:
+    """The value of a constant or a parameter in one call."""
     return expr.value if isinstance(expr, ir.Const) else values.get(expr.name)

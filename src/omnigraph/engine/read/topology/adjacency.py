@@ -301,9 +301,9 @@ def build(sources: Column, neighbours: Column, edges: Column, *, settled: bool =
     low, high = int(sources[0]), int(sources[-1])
     if _is_dense(low, high, len(sources)):
         counts = np.bincount(sources - low, minlength=high - low + 1)
-        return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), low)
+        return Adjacency(_offsets(counts), narrow(neighbours), narrow(edges), low)
     keys, counts = np.unique(sources, return_counts=True)
-    return Adjacency(_offsets(counts), _narrow(neighbours), _narrow(edges), keys.astype(np.int64))
+    return Adjacency(_offsets(counts), narrow(neighbours), narrow(edges), keys.astype(np.int64))
 
 
 def gathered(
@@ -357,7 +357,8 @@ def _offsets(counts: Rows) -> Rows:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
 
 
-def _narrow(values: Column) -> npt.NDArray[Any]:
+def narrow(values: Column) -> npt.NDArray[Any]:
+    """Row ids in as few bytes as the largest of them needs."""
     return values.astype(narrow_type(int(values.max())), copy=False) if len(values) else values
 
 

@@ -24,17 +24,18 @@ from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index import KeyPart
 from omnigraph.engine.read.columns.key_index_store import keep_exactly, kept_keys, key_artifact
 from omnigraph.engine.read.columns.rowindex import row_ids
-from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered
+from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, narrow
 from omnigraph.engine.read.topology.files import save_lists
-from omnigraph.engine.read.topology.sorting import narrow_type
-from omnigraph.engine.read.topology.topology import Ends
+from omnigraph.engine.read.topology.sorting import Column, narrow_type
+from omnigraph.engine.read.topology.topology import Ends, Triples
 from omnigraph.engine.views.table_tasks import RunTasks
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.tables import open_table
 
 _DIRECTIONS = ("out", "in")
-_BATCH_ROWS = 1 << 18
+# Ends are looked up in the order of the index, so that long batches find more of them side by side.
+_BATCH_ROWS = 1 << 20
 _COLUMNS = ("owner", "neighbour", "edge")
 
 
@@ -127,24 +128,29 @@ def _groups(fragments: Mapping[int, int], most: int) -> Iterator[tuple[int, ...]
 
 def _cut(job: _Job, fragments: tuple[int, ...]) -> dict[tuple[str, int], str]:
     """Look up the ends of some fragments' edges; direction and range → the file with its entries."""
-    tails, heads = job.tails.part(), job.heads.part()
-    held: dict[tuple[str, int], list[tuple[Rows, Rows, Rows]]] = {}
+    # Every end of an edge is a node that exists: a commit that would leave it otherwise is refused.
+    tails, heads = (nodes.part().rows_of_known() for nodes in (job.tails, job.heads))
+    held: dict[tuple[str, int], list[Triples]] = {}
     table = open_table(job.edges, job.version)
     for batch in table.batches([ROW_ID, "src", "dst"], batch_size=_BATCH_ROWS, fragments=fragments):
-        sources, targets = tails.rows_of(batch.column("src")), heads.rows_of(batch.column("dst"))
+        sources, targets = tails(batch.column("src")), heads(batch.column("dst"))
         known = (sources >= 0) & (targets >= 0)
-        sources, targets, edges = sources[known], targets[known], row_ids(batch.column(ROW_ID))[known]
+        sources, targets, edges = (narrow(each[known]) for each in (sources, targets, row_ids(batch.column(ROW_ID))))
         for direction, owners, others in (("out", sources, targets), ("in", targets, sources)):
-            for number, mine in _by_range(owners // job.spans[direction]):
+            for number, mine in _by_range(owners, job.spans[direction]):
                 held.setdefault((direction, number), []).append((owners[mine], others[mine], edges[mine]))
     place = f"{job.scratch}/{new_ulid()}"
     return {key: _written(f"{place}-{key[0]}-{key[1]}", zip(*held.pop(key), strict=True)) for key in sorted(held)}
 
 
-def _by_range(numbers: Rows) -> Iterator[tuple[int, Rows]]:
+def _by_range(owners: Column, span: int) -> Iterator[tuple[int, Rows]]:
+    numbers = owners // span
+    last = int(numbers.max(initial=0))
+    if last < 1 << 16:
+        numbers = numbers.astype(np.uint16)  # short numbers are sorted by their digits
     order = np.argsort(numbers, kind="stable")
-    found, starts = np.unique(numbers[order], return_index=True)
-    yield from zip(found.tolist(), np.split(order, starts[1:]), strict=True)
+    ends = np.cumsum(np.bincount(numbers))
+    yield from ((number, mine) for number, mine in enumerate(np.split(order, ends[:-1])) if len(mine))
 
 
 def _sort(job: _Job, paths: Sequence[str]) -> _Sorted:
@@ -157,8 +163,8 @@ def _sort(job: _Job, paths: Sequence[str]) -> _Sorted:
     return _Sorted(path, len(lists), bool(simple), last_neighbour, last_edge)
 
 
-def _written(path: str, columns: Iterable[Sequence[Rows]]) -> str:
-    arrays = [pa.array(np.concatenate(parts).astype(np.int64, copy=False)) for parts in columns]
+def _written(path: str, columns: Iterable[Sequence[Column]]) -> str:
+    arrays = [pa.array(np.concatenate(parts)) for parts in columns]
     table = pa.Table.from_arrays(arrays, names=list(_COLUMNS))
     with open_output(path) as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table, max_chunksize=_BATCH_ROWS)

@@ -20,7 +20,8 @@ def cached_topology(ends: Ends) -> Topology | None:
         return held
     kept = load_lists(ends.place, "out")
     if kept is not None:
-        held = ends.topology(kept)
+        # Whoever may not write reads what lies there all the same.
+        held = Topology({"out": kept}, ends.place, ends.artifact.marks, saves=ends.keep)
         ends.artifact.hold(held)
     return held
 
@@ -36,6 +37,21 @@ def ready_topology(ends: Ends) -> Topology | None:
     if made is not None:
         ends.artifact.cache.put(ends.key, _settled(ends, made))
     return made
+
+
+def kept_place(ends: Ends) -> Place | None:
+    """Where the lists of both directions are kept, by these versions or by the last ones that had the same edges.
+
+    A load keeps lists while its indexes are built, whose commit makes another version of the same rows.
+    """
+    if all(load_lists(ends.place, direction) is not None for direction in ("out", "in")):
+        return ends.place
+    place, kept = next(ends.artifact.older_places("out"), (None, None))
+    along = None if kept is None else decoded_lists(kept)
+    if place is None or kept is None or along is None or load_lists(place, "in", along) is None:
+        return None
+    made = advance(Topology({"out": along}), Origin(*kept.marks), ends)
+    return place if made is not None and made.out is along else None
 
 
 def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def test_a_text_has_one_hash_however_it_is_computed(offset: int, monkeypatch: py
     assert hash_column(column).tolist() == alone
 
 
+def test_hashing_many_ids_takes_no_memory_for_each_of_their_bytes() -> None:
+    ids = pa.array([f"p{number:07d}" for number in range(200_000)])
+    tracemalloc.start()
+    try:
+        hashes = hash_column(ids)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 3 * hashes.nbytes  # forty for each byte would be 64 MB
+
+
 @pytest.mark.parametrize("colliding", [False, True], ids=["hashes differ", "all hashes are equal"])
 def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = TEXTS[:40]
@@ -57,7 +69,10 @@ def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: 
     assert index.find(["nobody"]).tolist() == []
     assert [index.finder(bits)(b"nobody") for bits in (0, 12)] == [[], []]
     asked = pa.array(["nobody", *texts, texts[0]])
-    assert index.base.rows_of(asked).tolist() == [-1, *rows.tolist(), rows[0]]
+    for found in (index.base.rows_of, index.base.rows_of_known()):
+        assert found(asked).tolist() == [-1, *rows.tolist(), rows[0]]
+    nothing = KeyPart.of(pa.array([], pa.utf8()), np.empty(0, np.int64))
+    assert nothing.rows_of_known()(pa.array(["a"])).tolist() == [-1]
     assert index.base.rows_of(asked[:0]).tolist() == []
 
 
