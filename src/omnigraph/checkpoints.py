@@ -11,12 +11,34 @@ _CHECK: ContextVar[Callable[[], None] | None] = ContextVar("omnigraph_check", de
 
 @contextmanager
 def checking(check: Callable[[], None]) -> Iterator[None]:
-    """Call `check`, which may raise or wait, at every checkpoint of the block."""
-    token = _CHECK.set(check)
+    """Call `check`, which may raise or wait, at every checkpoint of the block, after those of the blocks around it."""
+    outer = _CHECK.get()
+
+    def both() -> None:
+        assert outer is not None
+        outer()
+        check()
+
+    token = _CHECK.set(check if outer is None else both)
     try:
         yield
     finally:
         _CHECK.reset(token)
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Pass every checkpoint of the block: what it does is finished."""
+    token = _CHECK.set(None)
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def is_checked() -> bool:
+    """Whether a checkpoint here would ask anybody."""
+    return _CHECK.get() is not None
 
 
 def checkpoint() -> None:

@@ -13,7 +13,7 @@ from served_people import POLICY, SERVER_POLICY, STORED, TOKENS, copies, create_
 
 from server_process import ServerProcess, serving
 
-GRAPHS = 140
+GRAPHS = 220
 
 
 @pytest.fixture(scope="session")

@@ -345,6 +345,28 @@ def test_lines_are_checked_by_a_server_as_in_storage(desk: Desk, at: list[str]) 
     assert desk.run("mutate", *at, "-e", 'delete Person where name = "Ivy"').code == 0
 
 
+def test_a_refused_load_reads_alike_from_a_file_from_stdin_and_on_a_server(desk: Desk, at: list[str]) -> None:
+    text = (
+        '{"type":"Person","data":{"name":"Jon","age":"old"}}\n{"type":"Person","data":{"name":"Alice"}}\n'
+        '{"edge":"Knows","from":"Alice","to":"Nobody","data":{"id":"k"}}\n'
+    )
+    desk.graph()
+    desk.write("mixed.jsonl", text)
+    asked = ("--mode", "append", "--json", "--data")
+    found = [
+        desk.run("load", "g", *asked, "mixed.jsonl").stderr.replace("mixed.jsonl: ", ""),
+        desk.run("load", "g", *asked, "-", stdin=text).stderr,
+        desk.run("load", *at, *asked, "-", stdin=text).stderr,
+    ]
+    told = [[line for line in each.splitlines() if "help:" not in line and " → " not in line] for each in found]
+    documents = [json.loads(each.pop()) for each in told]
+    assert told[0] == told[1] == told[2]
+    assert told[0][1] == "  refused: 1 x W002, 1 x W013, 1 x W015"
+    assert len(told[0]) == 4
+    assert [each["refused"] for each in documents] == [{"W002": 1, "W013": 1, "W015": 1}] * 3
+    assert [len(each["others"]) for each in documents] == [2] * 3
+
+
 def test_the_shell_and_pictures_work_on_a_served_graph(desk: Desk, at: list[str]) -> None:
     script = """\
 :schema

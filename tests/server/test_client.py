@@ -63,7 +63,9 @@ def test_records_are_loaded_in_one_commit_or_not_at_all(served: og.RemoteGraph) 
     with pytest.raises(errors.KeyConflict, match=r"\(line 1\)") as refused:
         served.load(people, mode="append")
     assert (refused.value.entity_id, refused.value.line) == ("Gil", 1)
-    with pytest.raises(errors.BadRequest, match="line 1"):
+    assert refused.value.refused == {"W015": 2}
+    assert refused.value.others == ("W015: node:Person already has this id 'Hal' (line 2)",)
+    with pytest.raises(errors.ValueViolation, match="line 1"):
         served.load('{"type":"Person","data":{"name":"Ida","planet":"Mars"}}\n')
     with pytest.raises(errors.BadRequest, match="more than a server takes at once"):
         served.load(b"x" * (32 * 1024 * 1024 + 1))

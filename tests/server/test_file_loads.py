@@ -25,7 +25,7 @@ from served_people import TOKENS
 
 import omnigraph as og
 import omnigraph.aio
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, ValueViolation
 from server_process import ServerProcess
 
 PEOPLE = "name,age\nErin,33\nFrank,44\n"
@@ -325,8 +325,15 @@ def test_a_remote_handle_uploads_what_a_mapping_names(api: Api, open_server: Ser
         assert (dict(done.nodes), dict(done.edges)) == ({"Person": 2}, {"Knows": 2})
         (tmp_path / "people.csv").write_text("name,age\nGus,old\nHal,9\n")
         only = {**MAPPING, "sources": {"people": {"path": str(tmp_path / "people.csv")}}, "edges": {}}
-        with pytest.raises(BadRequest, match=r"^W002: people.csv: Person 'Gus'"):
+        with pytest.raises(ValueViolation, match=r"^W002: people.csv: Person 'Gus'") as refused:
             graph.load(mapping=only, mode="merge")
+        assert refused.value.refused == {"W002": 1}
+        (tmp_path / "people.csv").write_text("name,age\nGus,old\nHal,9\nHal,8\n")
+        with pytest.raises(ValueViolation) as refused:
+            graph.load(mapping=only, mode="merge")
+        assert refused.value.refused == {"W002": 1, "W012": 1}
+        assert [other[:17] for other in refused.value.others] == ["W012: people.csv:"], "as their owner calls files"
+        (tmp_path / "people.csv").write_text("name,age\nGus,old\nHal,9\n")
         assert (
             graph.load(mapping=only, mode="merge", dry_run=True).examples["W002"].startswith("people.csv: Person 'Gus'")
         )
@@ -355,7 +362,7 @@ def test_a_frame_patches_a_served_graph(api: Api, open_server: ServerProcess, ma
         done = graph.load(mapping=mapping, mode="patch")
         assert (dict(done.nodes), graph.get("Person", "Alice")) == ({"Person": 1}, {**(before or {}), "age": 77})
         mapping["sources"]["ages"] = {"frame": made({"name": ["Alice"], "age": ["old"]})}
-        with pytest.raises(BadRequest, match=r"^W002: ages: Person 'Alice'"):
+        with pytest.raises(ValueViolation, match=r"^W002: ages: Person 'Alice'"):
             graph.load(mapping=mapping, mode="patch")
         with pytest.raises(BadRequest, match=r"for a frame also pass type= or edge=, or a mapping"):
             graph.load(made({"name": ["Alice"], "age": [77]}), "patch")
@@ -370,7 +377,7 @@ def test_a_frame_of_one_type_loads_as_it_does_embedded(api: Api, open_server: Se
         done = graph.load(ends, edge="Knows", columns={"from": "a", "to": "b"})
         assert dict(done.edges) == {"Knows": 1}
         assert graph.get("Person", "Zoe") == {"id": "Zoe", **(graph.get("Person", "Zoe") or {}), "age": 8}
-        with pytest.raises(BadRequest, match=r"agee"):  # embedded it is refused too, not left out
+        with pytest.raises(ValueViolation, match=r"agee"):  # embedded it is refused too, not left out
             graph.load(made({"name": ["Yva"], "agee": [9]}), type="Person", mode="merge")
         for wrong, message in (
             ({"type": "Person", "edge": "Knows"}, "pass type= or edge="),
@@ -404,8 +411,14 @@ def test_lines_are_checked_and_skipped_as_files_are(api: Api, open_server: Serve
             LINES, "merge", dry_run=True, on_error="skip"
         )
         assert (dict(tried.rejected), tried.examples) == (dict(local.rejected), dict(local.examples))
-        with pytest.raises(BadRequest):
+        with pytest.raises(ValueViolation) as here:
+            og.open(tmp_path / "local.omni").load(LINES, "merge")
+        with pytest.raises(ValueViolation) as there:
             graph.load(LINES, "merge")
+        assert there.value.refused == {"W002": 1, "W019": 1}
+        assert (str(there.value), there.value.refused, there.value.others, there.value.__notes__) == (
+            str(here.value), here.value.refused, here.value.others, here.value.__notes__,
+        )  # fmt: skip
         done = graph.load(LINES, "merge", on_error="skip")
         assert (dict(done.nodes), dict(done.rejected)) == ({"Person": 1}, dict(local.rejected))
     assert age_of(api, "Ivy") == [5]

@@ -57,6 +57,18 @@ def test_a_taken_key_and_a_missing_end_are_refused_without_a_name(server: Server
             assert "Quagga" not in answer.text
         own = api.post("/load", {"data": '{"type":"Person","data":{"nme":"x"}}'})
         assert "nme" in own.json()["error"]  # a mistake of the input alone is named
+        both = {
+            "data": '{"type":"Person","data":{"nme":"x"}}\n{"type":"Person","data":{"name":"Zebra"}}',
+            "mode": "append",
+        }
+        mixed = api.post("/load", both)
+        assert "nme" in mixed.json()["error"]
+        assert "refused_rows" not in mixed.json(), "how many rows contradict stored ones is not told either"
+        assert "Zebra" not in mixed.text
+    with as_actor(server, "root") as client:
+        told = Api(client, "default").post("/load", both).json()
+    assert told["refused_rows"]["counts"] == {"W015": 1, "W017": 1}
+    assert "Zebra" in told["refused_rows"]["others"][0]
 
 
 def test_a_load_that_replaces_rows_does_not_say_how_many(server: ServerProcess) -> None:

@@ -9,7 +9,7 @@ from typing import cast
 
 from omnigraph.cli.address.scope import guard
 from omnigraph.cli.call import Call
-from omnigraph.cli.startup import defer_pandas
+from omnigraph.cli.startup import defer_pandas, end_at_once
 from omnigraph.cli.table.help import help_text, usage
 from omnigraph.cli.table.parse import Help, UsageError, Version, parse
 from omnigraph.cli.terminal import output
@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         argv = sys.argv[1:]
         defer_pandas()
+        end_at_once()
     try:
         status = _run(argv)
         output.finish()

@@ -19,6 +19,8 @@ _KINDS: dict[int, type[OmnigraphError]] = {
     412: errors.Conflict,
     429: errors.TooManyRequests,
 }
+# What is wrong with a row, by its code.
+_ROW_PROBLEM = re.compile(r"(W\d{3}): (.*)", re.DOTALL)
 # The place of a conflict in the input; the detail of the envelope has no member for it.
 _LINE = re.compile(r" \(line (\d+)\)$")
 
@@ -32,7 +34,11 @@ def failure(status: int, content: bytes) -> OmnigraphError:
         if not content and status in _KINDS:
             return _KINDS[status](f"the server refused with status {status} and said nothing")
         return errors.ServerFailed(f"the server answered with status {status} and no error in the known form")
-    return _detailed(status, message, body) or _plain(status, message)
+    error = _detailed(status, message, body) or _plain(status, message)
+    match error, body:
+        case errors.KeyConflict() | errors.ValueViolation(), {"refused_rows": rows}:
+            error.among(rows["counts"], rows["others"])
+    return error
 
 
 def _detailed(status: int, message: str, body: Mapping[str, Any]) -> OmnigraphError | None:
@@ -94,6 +100,8 @@ def _plain(status: int, message: str) -> OmnigraphError:
         return errors.BranchBusy(message.split("'")[1], message)
     if status >= 500:
         return errors.ServerFailed(f"the server failed: {message}")
+    if status == 400 and (row := _ROW_PROBLEM.fullmatch(message)) is not None:
+        return errors.ValueViolation(row[1], row[2])
     return _KINDS.get(status, errors.BadRequest)(message)
 
 

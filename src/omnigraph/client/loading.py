@@ -183,10 +183,13 @@ class _Prepared:
         try:
             yield
         except OmnigraphError as error:
-            for name, path in self.files.items():
-                error.message = error.message.replace(name, path.name)
-            error.args = (error.message,)
+            error.reword(self._in_own_names)
             raise
+
+    def _in_own_names(self, text: str) -> str:
+        for name, path in self.files.items():
+            text = text.replace(name, path.name)
+        return text
 
     def removals(self, branch: str) -> Iterator[Request[None]]:
         for name in self.files:

@@ -32,6 +32,7 @@ OmnigraphError
 ├── EmbeddingError               look at the embedding provider
 ├── ExternalBlobSource           look at the object that a blob is to refer to
 ├── ServerFailed                 look at the server, or at the way to it
+├── TimedOut                     give it more time, or less to do
 └── StorageError                 look at the storage
     ├── FormatRefused            another release wrote this graph
     └── Corrupt                  the stored state contradicts itself
@@ -86,6 +87,7 @@ from omnigraph.errors.outside import (
     PolicyFailed,
     ServerFailed,
     StorageError,
+    TimedOut,
     Unauthenticated,
 )
 from omnigraph.errors.recoveries import (
@@ -156,6 +158,7 @@ __all__ = [
     "ServerFailed",
     "StartRefused",
     "StorageError",
+    "TimedOut",
     "TooManyRequests",
     "Unauthenticated",
     "ValueViolation",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
+
+_NO_ROWS: Mapping[str, int] = MappingProxyType({})
 
 
 class OmnigraphError(Exception):
@@ -24,6 +28,36 @@ class OmnigraphError(Exception):
         self.args = (self.message,)
         return self
 
+    def reword(self, change: Callable[[str], str]) -> None:
+        """Say everything that it says in other words."""
+        self.message = change(self.message)
+        self.args = (self.message,)
+
     def details(self) -> dict[str, Any]:
         """The machine-readable fields beside code and message."""
         return {}
+
+
+class RowError(OmnigraphError):
+    """The first row that a write refuses; a load also says how many rows it refuses, by code, and names others.
+
+    `refused` counts rows, each once under the first thing that is wrong with it; `others` are further ones in words.
+    """
+
+    refused: Mapping[str, int] = _NO_ROWS
+    others: tuple[str, ...] = ()
+
+    def among(self, refused: Mapping[str, int], others: Sequence[str]) -> None:
+        """Take note of everything that the load refuses; where that is more than one row, it is shown as well."""
+        self.refused, self.others = dict(sorted(refused.items())), tuple(others)
+        self.__notes__ = []
+        if sum(refused.values()) > 1:
+            counts = ", ".join(f"{count} x {code}" for code, count in self.refused.items())
+            self.__notes__ = [f"refused: {counts}", *(f"  {other}" for other in self.others)]
+
+    def reword(self, change: Callable[[str], str]) -> None:
+        super().reword(change)
+        self.among(self.refused, [change(other) for other in self.others])
+
+    def details(self) -> dict[str, Any]:
+        return {"refused": dict(self.refused), "others": list(self.others)} if self.refused else {}

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from omnigraph.display import Displayed, counted
-from omnigraph.errors.base import OmnigraphError
+from omnigraph.errors.base import OmnigraphError, RowError
 
 
 class Conflict(OmnigraphError):
@@ -17,7 +17,7 @@ class Conflict(OmnigraphError):
     http_status = 409
 
 
-class KeyConflict(Conflict):
+class KeyConflict(RowError, Conflict):
     """A strict insert met an id that exists already; `line` and `file` say where it stands in the input."""
 
     code = "key_conflict"
@@ -35,7 +35,8 @@ class KeyConflict(Conflict):
         self.file = file
 
     def details(self) -> dict[str, Any]:
-        return {"type_key": self.type_key, "id": self.entity_id, "line": self.line, "file": self.file}
+        named = {"type_key": self.type_key, "id": self.entity_id, "line": self.line, "file": self.file}
+        return {**named, **super().details()}
 
 
 class PreconditionFailed(Conflict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from omnigraph.errors.base import OmnigraphError
+from omnigraph.errors.base import OmnigraphError, RowError
 
 
 class InputError(OmnigraphError):
@@ -30,7 +30,7 @@ class ParameterError(InputError):
         return {"parameter": self.parameter}
 
 
-class ValueViolation(InputError):
+class ValueViolation(RowError, InputError):
     """A value or a constraint was rejected at write time (W001–W023)."""
 
     def __init__(
@@ -58,6 +58,7 @@ class ValueViolation(InputError):
             "id": self.entity_id,
             "line": self.line,
             "file": self.file,
+            **super().details(),
         }
 
 

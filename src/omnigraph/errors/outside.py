@@ -60,6 +60,13 @@ class ServerFailed(OmnigraphError):
     http_status = 502
 
 
+class TimedOut(OmnigraphError):
+    """Work took longer than it was allowed to, and was ended."""
+
+    code = "timed_out"
+    http_status = 504
+
+
 class StorageError(OmnigraphError):
     """The storage answered with something other than data."""
 

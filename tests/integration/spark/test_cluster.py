@@ -30,7 +30,8 @@ with open_output(f"{place}/in.jsonl") as file:
         file.write(json.dumps({"type": "P", "data": {"name": f"p{n}"}}).encode() + b"\\n")
         file.write(json.dumps({"edge": "K", "from": f"p{n}", "to": f"p{n // 2}"}).encode() + b"\\n")
 graph = og.init(f"{place}/graph", "node P { name: String @key  text: String?  v: Vector(8)? @embed(name) } edge K: P -> P")
-spark = spark_session(master)
+first = graph.load([{"type": "P", "data": {"name": "first"}}], runner="spark", spark=master, no_embed=True)
+spark = spark_session()  # the one that the load has started in the background
 request = LoadRequest(data=f"{place}/in.jsonl", mode="append")
 done = load(access(graph), request, SparkTasks(spark), Tuning(split_bytes=9_000))
 query = '''query q() { match { $a: P { name: "p7" } $a k{1,3} $b } return { $b.name, count($a) as n } }'''
@@ -39,7 +40,8 @@ same = found == graph.query(query).rows()
 read = [row.dst for row in graph.spark.read("K").where("src = 'p7'").collect()]
 print(json.dumps({"nodes": done.nodes, "edges": done.edges, "embedded": done.embeddings.filled,
                   "commits": len(graph.commits.list()), "read": read, "reached": [row["b.name"] for row in found],
-                  "same": same, "session": type(spark).__module__}))
+                  "same": same, "session": type(spark).__module__, "first": first.runner,
+                  "started": [stage.name for stage in first.profile.stages if stage.name == "start"]}))
 spark.stop()
 """
 
@@ -68,10 +70,12 @@ def test_a_standalone_cluster_loads_and_queries_a_graph_on_s3_directly_and_throu
         "nodes": {"P": 1000},
         "edges": {"K": 1000},
         "embedded": {"P.v": 1000},
-        "commits": 2,
+        "commits": 3,
         "read": ["p3"],
         "reached": ["p0", "p1", "p3"],
         "same": True,
+        "first": "spark",
+        "started": ["start"],
     }
     assert connected.pop("session").startswith("pyspark.sql.connect")
     assert not direct.pop("session").startswith("pyspark.sql.connect")

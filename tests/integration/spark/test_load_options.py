@@ -23,9 +23,10 @@ from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, OmnigraphError, ValueViolation
 from omnigraph.pipeline.tasks import load as load_tasks
-from omnigraph.pipeline.tasks.jobs import LocalTasks, Progress, SparkTasks
+from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
+from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.writeset import ReplaceParts
 from omnigraph.storage.maintenance.strays import discard_with_strays

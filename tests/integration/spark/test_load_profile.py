@@ -16,6 +16,8 @@ from omnigraph.cli.main import main
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import StorageError
+from omnigraph.pipeline.spark import session
+from omnigraph.pipeline.tasks import stage_driver
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
@@ -99,6 +101,46 @@ def test_work_begins_before_spark_is_there_and_goes_on_there(spark: Any) -> None
     tasks._ready.wait(120)
     assert tasks.run(work, [2, 3], stage="check", report=None) == [(2, True), (3, True)]
     assert [each.stage for each in tasks.measured if each.tasks] == ["stage", "check"]
+
+
+def test_tasks_of_a_cluster_are_left_to_it_and_the_input_is_listed_meanwhile(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed, seen = threading.Event(), list[bool]()
+    plan_sources = stage_driver.plan_sources
+
+    def planned(*given: Any) -> Any:
+        found = plan_sources(*given)
+        listed.set()
+        return found
+
+    def start(master: str | None) -> Any:
+        assert listed.wait(60), "the load waited for the session before it looked at its input"
+        return spark
+
+    tasks = StartingTasks("spark://elsewhere:7077", start, here=False)
+    monkeypatch.setattr(stage_driver, "plan_sources", planned)
+    monkeypatch.setattr(tasks, "_run_here", lambda *_: seen.append(True))
+    with og.init(tmp_path / "g", SCHEMA) as graph:
+        request = LoadRequest(data=MANY, mode="append")
+        done = load(access(graph), request, tasks, TINY)
+    assert (done.total_entities, done.runner, seen) == (150, "spark", [])
+    assert tasks.cores == 2, "those of the session, not of this machine"
+    stages = {stage.name: stage.seconds for stage in request.clock.profile(150).stages}
+    assert stages["start"] > 0
+    assert min(stages.values()) >= 0
+
+
+def test_where_a_session_would_run_is_known_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(session.MASTER, raising=False)
+    assert [session.is_local(name) for name in (None, "local[2]", "spark://host:7077", "sc://host")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    monkeypatch.setenv(session.MASTER, "yarn")
+    assert (session.is_local(None), session.is_local("local[*]")) == (False, True)
 
 
 def test_a_session_that_does_not_start_is_told_where_it_is_needed(tmp_path: Path) -> None:

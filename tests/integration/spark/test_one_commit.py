@@ -1,6 +1,7 @@
 """One commit at a small size: a reader in another process sees a Spark load of every mode happen at once.
 
-`python -m omnigraph.testing.one_commit.proof` is the same with millions of rows, and kills drivers and workers on the way.
+`python -m omnigraph.testing.one_commit.proof` is the same with millions of rows, and kills drivers and workers on the way;
+with `--speculation` on a cluster that attempts tasks twice, of which two trials are here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import omnigraph as og
 from omnigraph.engine.values.result import LoadMode
 from omnigraph.testing.one_commit.child import ACTOR
 from omnigraph.testing.one_commit.data import MODES, Sizes, write_base, write_input
-from omnigraph.testing.one_commit.proof import Report, Trial, judge, tidy, watching
+from omnigraph.testing.one_commit.proof import Report, Trial, judge, run_trial, tidy, trials, watching
+from omnigraph.testing.services.spark_cluster import running_cluster
 
 SIZES = Sizes(200, 2_000)
 
@@ -33,3 +35,20 @@ def test_a_reader_sees_the_old_state_or_the_new_one(tmp_path: Path, spark: Any, 
     tidy(root, report)
     assert report.problems == []
     assert report.seen == ["old", "new"]
+
+
+TWICE = ("merge, undisturbed", "append, driver killed: writing parts")
+
+
+@pytest.mark.slow
+def test_a_task_that_is_attempted_twice_is_committed_once(tmp_path: Path) -> None:
+    mapping = write_input(tmp_path / "input", SIZES)
+    with running_cluster(2, connect_server=False) as cluster:
+        for number, trial in enumerate(each for each in trials(speculation=True) if each.name in TWICE):
+            (place := tmp_path / str(number)).mkdir()
+            write_base(tmp_path / trial.mode, SIZES, trial.mode)
+            report = run_trial(trial, place, tmp_path / trial.mode, mapping, SIZES, cluster=cluster)
+            assert report.problems == []
+            assert report.twice is not None
+            assert report.twice["stage"] >= 1
+            assert f"stage {report.twice['stage']}" in report.line()

@@ -253,8 +253,8 @@ def test_a_stream_can_be_written_by_format_too(graph: og.Graph, spark: Any, tmp_
 
 
 def test_options_of_streams_and_writers_that_make_no_sense_are_told() -> None:
-    with pytest.raises(BadRequest, match="also needs op="):
-        Sink("graph", "s", type="Person", order_by="at")
+    with pytest.raises(BadRequest, match="with order_by= merges or patches rows"):
+        Sink("graph", "s", type="Person", order_by="at", mode="append")
     with pytest.raises(BadRequest, match="mode 'append' does neither"):
         Sink("graph", "s", type="Person", op="op", mode="append")
     with pytest.raises(BadRequest, match="needs the option 'graph'"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,10 +22,29 @@ REPOSITORY = Path(__file__).parents[3]
 SCRIPTS = REPOSITORY / "deploy" / "spark"
 # An interpreter without a single package of ours.
 BARE = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+# Runs the application of deploy/spark, after it has asked tasks in the same session what they run.
+APPLICATION = """
+import json, os, runpy, sys
+from pathlib import Path
+from pyspark.sql import SparkSession
+from omnigraph.pipeline.tasks.jobs import SparkTasks
+
+
+def inside(item):
+    import sys
+    import omnigraph, lance, pyarrow
+    return [sys.executable, sys.prefix, os.getcwd(), omnigraph.__file__, pyarrow.__file__, lance.__file__]
+
+
+session = SparkSession.builder.getOrCreate()
+found = SparkTasks(session).run(inside, range(4), stage="probe", report=None)
+Path(os.environ["INSIDE"]).write_text(json.dumps(found))
+runpy.run_path(os.environ["APPLICATION"], run_name="__main__")
+"""
 SCHEMA = "node P { name: String @key  n: I64? } edge K: P -> P"
 
 
-def ran(command: list[str], environment: dict[str, str], seconds: int = 280) -> str:
+def ran(command: list[str], environment: dict[str, str], seconds: int = 900) -> str:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
     told = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
     assert done.returncode == 0, "\n".join(told)[-4000:]
@@ -55,7 +75,11 @@ def test_a_packed_environment_is_all_that_workers_get(tmp_path: Path, monkeypatc
             "SPARK_SUBMIT_OPTIONS": "--executor-memory 512m --conf spark.driver.host=127.0.0.1",
             "SPARK_LOCAL_IP": "127.0.0.1",
             "EXECUTOR_PYTHON": str(BARE),
+            "INSIDE": str(tmp_path / "inside.json"),
+            "APPLICATION": str(SCRIPTS / "application.py"),
         }  # fmt: skip
+        submit = shutil.copy(SCRIPTS / "submit.sh", tmp_path)
+        (tmp_path / "application.py").write_text(APPLICATION)
         load = [
             "load",
             f"{root}/graph",
@@ -67,9 +91,14 @@ def test_a_packed_environment_is_all_that_workers_get(tmp_path: Path, monkeypatc
             "spark",
             "--json",
         ]
-        told = ran([str(SCRIPTS / "submit.sh"), cluster.master, str(tmp_path / "environment.tar"), *load], given)
+        told = ran([submit, cluster.master, str(tmp_path / "environment.tar"), *load], given)
         done = json.loads(told[told.index("{") :])
         assert (done["runner"], done["total_entities"]) == ("spark", 6_000)
+        for executable, prefix, place, *modules in json.loads((tmp_path / "inside.json").read_text()):
+            assert (executable, prefix) == (str(BARE), sys.base_prefix), "not the interpreter of the driver"
+            assert "/worker-" in place
+            for module in modules:
+                assert Path(module).parents[1] == Path(place, "omnigraph-environment"), "packed, and unpacked by Spark"
         with og.open(f"{root}/graph") as graph:
             assert len(graph.commits.list()) == 2
             assert graph.query("query q() { match { $a: P  $a k $b } return { count(*) as n } }").rows() == [

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.api.access import access
 from omnigraph.engine.read.columns import key_index_store
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index import KeyPart
@@ -20,6 +21,7 @@ from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
+from omnigraph.pipeline.spark.lists import MappedLists, mapped_lists
 from omnigraph.storage.base.derived import DERIVED_DIR
 
 SCHEMA = """
@@ -28,6 +30,7 @@ node Place { name: String @key }
 edge Knows: Person -> Person
 edge Visits: Person -> Place
 """
+AGAINST = 'query q() { match { $p: Person { handle: "p5" } $b knows $p } return { $b.handle } order { $b.handle } }'
 PEOPLE, PLACES, EDGES = 3_000, 40, 110_000
 
 
@@ -131,3 +134,46 @@ def test_a_large_load_leaves_its_topology_built(graph: og.Graph) -> None:
     # It was made beside the indexes, for the version before theirs, whose rows are the same.
     with og.open(graph.uri, read_only=True) as reader:
         _same(topology(_ends(reader, "Knows"), build).out, build_topology(_ends(graph, "Knows")).out)
+
+
+def test_tasks_map_the_lists_that_a_load_left_until_edges_differ(tmp_path: Path) -> None:
+    with og.init(tmp_path / "g.omni", SCHEMA) as graph:
+        people = _named("p", PEOPLE)
+        graph.load(pa.table({"handle": people}), type="Person", runner="inline")
+        ends = [people.take(pa.array(np.arange(EDGES) * step % PEOPLE)) for step in (1, 7)]
+        graph.load(pa.table(dict(zip(("from", "to"), ends, strict=True))), edge="Knows", runner="inline")
+        graph.mutate('query more() { insert Person { handle: "unlinked" } }')
+
+        def mapped() -> MappedLists | None:
+            return mapped_lists(graph.view(), graph.view().catalog.edges["Knows"])
+
+        left = mapped()
+        assert left is not None
+        assert left.place != _ends(graph, "Knows").place, "the commit of the indexes made another version"
+        expected = build_topology(_ends(graph, "Knows"))
+        _same(left.along(), expected.out)
+        _same(left.against(), expected.lists("in"))
+        graph.mutate('query more() { insert Knows { from: "p1", to: "unlinked" } }')
+        assert mapped() is None
+        access(graph).keep_lists(["edge:Knows"], None)
+        again = mapped()
+        assert again is not None
+        _same(again.along(), build_topology(_ends(graph, "Knows")).out)
+
+
+def test_a_reader_maps_the_lists_against_the_edges_as_well(
+    graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _forgotten(graph)
+    expected = graph.query(AGAINST).rows()
+    assert expected
+    build_spread(_ends(graph, "Knows"), lambda work, items: [work(item) for item in items], str(tmp_path))
+
+    def built(*given: Any, **more: Any) -> Adjacency:
+        pytest.fail("lists are made that lie beside the graph")
+
+    monkeypatch.setattr("omnigraph.engine.read.topology.topology.build", built)
+    with og.open(graph.uri, read_only=True) as reader:
+        assert reader.query(AGAINST).rows() == expected
+        ends = _ends(reader, "Knows")
+        assert len(topology(Ends(ends.edges, ends.tails, ends.heads)).lists("in")) == ends.edges.row_count

@@ -25,6 +25,19 @@ def test_what_needs_no_graph_loads_nothing_heavy(desk: Desk, args: list[str]) ->
     assert imported(desk, *args) & heavy == set()
 
 
+@pytest.mark.parametrize(("given", "frozen"), [("", True), ("['--version']", False)])
+def test_only_the_process_of_a_command_ends_without_looking_for_garbage(given: str, frozen: bool) -> None:
+    script = (
+        "import atexit, gc, sys\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"  # runs after what is registered later
+        "from omnigraph.cli.main import main\n"
+        "sys.argv = ['omnigraph', '--version']\n"
+        f"main({given})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout.splitlines()[-1] == str(frozen)
+
+
 def test_a_query_loads_neither_spark_nor_a_server(desk: Desk) -> None:
     desk.graph()
     found = imported(desk, "query", "--store", "g", "-e", GET_PERSON, "-p", "name=Alice")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from omnigraph.checkpoints import unchecked
 from omnigraph.engine.api.access import Access
 from omnigraph.engine.read.query import ReadCall, run_query
 from omnigraph.engine.read.shape.result import Pictured, Result
@@ -39,7 +40,8 @@ class LoadRequest:
 
     With `base`, a missing branch is created from it first. `on_error="skip"` loads the good rows and counts the rest;
     `rejects` is a file (`….jsonl`) or a directory for what was refused; `max_errors` ends the reading early. `epoch` is
-    the batch of a stream that the commit brings; EpochSeen when the branch has it.
+    the batch of a stream that the commit brings; EpochSeen when the branch has it. With `order_by`, a property, a row
+    is left out whose value is smaller than that of the stored row of its id.
     """
 
     data: Any
@@ -66,6 +68,7 @@ class LoadRequest:
     resume: bool = False
     clock: LoadClock = field(default_factory=LoadClock)
     epoch: Epoch | None = None
+    order_by: str | None = None
 
 
 class Runners(TableTasks, Protocol):
@@ -107,7 +110,8 @@ def run_load(runners: Runners, graph: Access, request: LoadRequest, runner: Runn
     if request.branch is None and not request.dry_run and not request.no_build:
         from omnigraph.engine.maintenance.indexes import build_after
 
-        build_after(graph._core, done, request.spark, request.clock)
+        with unchecked():  # the rows are in
+            build_after(graph._core, done, request.spark, request.clock)
     return replace(done, profile=request.clock.profile(done.total_entities))
 
 
@@ -144,21 +148,18 @@ def _run(runners: Runners, graph: Access, request: LoadRequest, runner: Runner) 
             request.clock.bytes = _input_bytes(request)
         return done
     except (ValueViolation, KeyConflict) as error:
-        _note_others(runners, graph, request, error)
+        _count_others(runners, graph, request, error)
         raise
 
 
-def _note_others(runners: Runners, graph: Access, request: LoadRequest, error: OmnigraphError) -> None:
-    """Files that were refused are read once more, by the tasks that count everything that is wrong with them."""
-    from omnigraph.engine.intake.sources import is_paths
-
-    if request.mapping is None and not is_paths(request.data):
-        return
+def _count_others(runners: Runners, graph: Access, request: LoadRequest, error: ValueViolation | KeyConflict) -> None:
+    """Input that was refused is read once more, by the tasks that count everything that is wrong with it."""
     try:
-        runners.load_in_tasks(graph, replace(request, dry_run=True, progress=None))
-    except OmnigraphError as found:
-        for note in getattr(found, "__notes__", ()):
-            error.add_note(note)
+        runners.load_in_tasks(graph, replace(request, dry_run=True, progress=None, clock=LoadClock()))
+    except (ValueViolation, KeyConflict) as found:
+        error.among(found.refused, found.others)
+    except OmnigraphError:
+        return  # the graph cannot be read any more, or not as it was; what was found first stands
 
 
 def _chosen(runners: Runners, request: LoadRequest) -> Runner:

@@ -93,7 +93,8 @@ class SparkView(Protocol):
 
         `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name.
         `mode="patch"` takes partial rows. `op` is the column that says whether a row is written or removed, `order_by`
-        the one by which the last of several rows of an id is known.
+        the one by which the last of several rows of an id is known: of those of a batch, and where it is a property,
+        of the stored one as well, so that batches may come late.
         """
         ...
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.catalog.expand import PHYSICAL
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
 from omnigraph.compiler.diagnostics import did_you_mean
@@ -181,6 +182,7 @@ class _Context:
 
 
 def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> tuple[TypeRows, list[Violation]]:
+    checkpoint()
     lines, file = context.lines, context.file
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     violations: list[Violation] = []

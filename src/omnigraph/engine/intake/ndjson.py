@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.inputs.lines import Lines, blocks, split_lines
 from omnigraph.engine.intake.ndjson_arrow import read_usual_lines
@@ -38,13 +39,15 @@ def decode_ndjson(
     data: bytes, catalog: Catalog, intake: Intake = PLAIN, *, first_line: int = 1, file: str | None = None
 ) -> Decoded:
     """Decode a whole input, or a piece of one that starts at a line; good rows and violations both come back."""
-    parts = [
-        _decode_block(piece, catalog, intake, first_line + before, file) for piece, before in blocks(data, BLOCK_BYTES)
-    ]
+    parts: list[Decoded] = []
+    for piece in blocks(data, BLOCK_BYTES):
+        parts.append(_decode_block(piece, catalog, intake, first_line, file))
+        first_line += parts[-1].lines
     return merge_decoded(parts)
 
 
 def _decode_block(data: bytes, catalog: Catalog, intake: Intake, first: int, file: str | None) -> Decoded:
+    checkpoint()
     data, garbled = _without_garbled_lines(data)
     lines = split_lines(data, first)
     raw: list[RawRows] = []
@@ -55,7 +58,7 @@ def _decode_block(data: bytes, catalog: Catalog, intake: Intake, first: int, fil
     slow, violations = read_lines(_indexed(lines, rest), catalog, file)
     for line in (first + before for before in garbled):
         violations.append(Violation("W019", f"line {line}: invalid UTF-8 text", line=line, file=file))
-    return _typed([*raw, *slow], violations, intake)
+    return _typed([*raw, *slow], violations, intake, lines.physical)
 
 
 def _without_garbled_lines(data: bytes) -> tuple[bytes, list[int]]:
@@ -83,7 +86,7 @@ def _indexed(lines: Lines, indices: np.ndarray) -> Iterator[tuple[int, bytes]]:
     return ((int(lines.numbers[index]), lines.text(index)) for index in indices.tolist())
 
 
-def _typed(raw: list[RawRows], violations: list[Violation], intake: Intake) -> Decoded:
+def _typed(raw: list[RawRows], violations: list[Violation], intake: Intake, lines: int) -> Decoded:
     grouped: dict[str, list[TypeRows]] = {}
     found = list(violations)
     for part in raw:
@@ -91,4 +94,4 @@ def _typed(raw: list[RawRows], violations: list[Violation], intake: Intake) -> D
         grouped.setdefault(part.info.table_key, []).append(rows)
         found += wrong
     types = {key: in_line_order(concat_rows(parts)) for key, parts in grouped.items()}
-    return Decoded(types, tuple(sorted(found, key=place_order)))
+    return Decoded(types, tuple(sorted(found, key=place_order)), lines)

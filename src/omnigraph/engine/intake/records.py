@@ -86,10 +86,14 @@ class TypeRows:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """Everything one input holds: rows by table key (good rows only) and what was wrong, in line order."""
+    """Everything one input holds: rows by table key (good rows only) and what was wrong, in line order.
+
+    `lines` is how many lines a text had, blank ones included.
+    """
 
     types: Mapping[str, TypeRows] = field(default_factory=dict)
     violations: tuple[Violation, ...] = ()
+    lines: int = 0
 
 
 def type_rows(raw: RawRows, intake: Intake = PLAIN) -> tuple[TypeRows, list[Violation]]:
@@ -118,7 +122,8 @@ def merge_decoded(parts: Sequence[Decoded]) -> Decoded:
         for key, rows in part.types.items():
             grouped.setdefault(key, []).append(rows)
     types = {key: concat_rows(grouped[key]) for key in sorted(grouped)}
-    return Decoded(types, tuple(violation for part in parts for violation in part.violations))
+    violations = tuple(violation for part in parts for violation in part.violations)
+    return Decoded(types, violations, sum(part.lines for part in parts))
 
 
 def concat_rows(parts: Sequence[TypeRows]) -> TypeRows:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from omnigraph.compiler.diagnostics import did_you_mean
-from omnigraph.errors import KeyConflict, OmnigraphError, ValueViolation
+from omnigraph.errors import KeyConflict, ValueViolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Violation:
     def entity_id(self) -> str | None:
         return self.ids[0] if self.ids else None
 
-    def error(self) -> OmnigraphError:
+    def error(self) -> KeyConflict | ValueViolation:
         """The exception a write surface raises for this finding."""
         if self.code == "W015":
             return KeyConflict(self.table_key or "", self.entity_id, line=self.line, file=self.file)

@@ -90,10 +90,10 @@ def missing_ends(
     if change is None or not change.final.num_rows:
         return []
     node_type = edge.from_type if column == "src" else edge.to_type
-    values = one_array(change.final[column])
-    missing = _missing_nodes(f"node:{node_type}", pc.unique(values), changes, view)
+    missing = _missing_nodes(f"node:{node_type}", pc.unique(change.final[column]), changes, view)
     if not len(missing):
         return []
+    values = one_array(change.final[column])
     rows = np.flatnonzero(pc.is_in(values, value_set=missing).to_numpy(zero_copy_only=False))
     return [
         _endpoint_violation(
@@ -108,7 +108,7 @@ def missing_ends(
 
 
 def _missing_nodes(node_key: str, ids: pa.Array, changes: ChangeSet, view: CommittedView) -> pa.Array:
-    """Those of the ids that no node of the type will have after the change."""
+    """Those of the ids, each given once, that no node of the type will have after the change."""
     change = changes.get(node_key)
     if change is not None:
         ids = ids.filter(pc.invert(pc.is_in(ids, value_set=change.ids)))
@@ -119,6 +119,8 @@ def _missing_nodes(node_key: str, ids: pa.Array, changes: ChangeSet, view: Commi
     present = view.present(node_key, ids)
     if change is not None and len(change.deleted):
         present = present.filter(pc.invert(pc.is_in(present, value_set=change.deleted)))
+    if len(present) == len(ids):
+        return ids.slice(0, 0)
     return ids.filter(pc.invert(pc.is_in(ids, value_set=present)))
 
 

@@ -15,6 +15,7 @@ from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.rowset import one_array, repeats, smallest, tuple_codes
 from omnigraph.engine.write.change_set import CommittedView, TableChange
 from omnigraph.engine.write.findings import NOWHERE, Place, place_of
+from omnigraph.storage.lance.id_columns import all_distinct
 
 
 def unique_violations(change: TableChange, view: CommittedView, limit: int | None) -> list[Violation]:
@@ -29,7 +30,7 @@ def _checks(change: TableChange, view: CommittedView, limit: int | None) -> Iter
     key = change.info.key if isinstance(change.info, NodeType) else None
     if change.new:
         yield _existing(change, view, limit)
-    if change.distinct and key is None and len(change.final_positions) < change.rows.num_rows:
+    if change.distinct and key is None and change.repeats:
         yield _repeated(change, ("id",), limit)
     if key is not None:
         yield _repeated(change, key, limit)
@@ -41,7 +42,7 @@ def _checks(change: TableChange, view: CommittedView, limit: int | None) -> Iter
 
 
 def _existing(change: TableChange, view: CommittedView, limit: int | None) -> list[Violation]:
-    clashes = view.present(change.info.table_key, change.ids)
+    clashes = view.present(change.info.table_key, change.final["id"])
     if not len(clashes):
         return []
     rows = np.flatnonzero(pc.is_in(change.ids, value_set=clashes).to_numpy(zero_copy_only=False))
@@ -73,7 +74,7 @@ def _repeated(change: TableChange, group: Sequence[str], limit: int | None) -> l
 def _repeated_in(
     change: TableChange, rows: pa.Table, group: Sequence[str], limit: int | None, *, single: bool
 ) -> list[Violation]:
-    if rows.num_rows < 2:
+    if rows.num_rows < 2 or (len(group) == 1 and _is_distinct(rows[group[0]])):
         return []
     later, earlier = repeats(tuple_codes([rows[name] for name in group]))
     if not len(later):
@@ -81,6 +82,11 @@ def _repeated_in(
     ids = one_array(rows["id"])
     first_of = dict(zip(later.tolist(), earlier.tolist(), strict=True))
     return [_clash(change, group, rows, (row, first_of[row]), single=single) for row in smallest(ids, later, limit)]
+
+
+def _is_distinct(values: pa.ChunkedArray) -> bool:
+    """Whether it is plain that no value occurs twice; of two zeros of numbers with a fraction it is not."""
+    return not (values.null_count or pa.types.is_floating(values.type)) and all_distinct(values)
 
 
 def _clash(

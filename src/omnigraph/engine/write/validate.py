@@ -43,9 +43,9 @@ def value_violations(change: TableChange, limit: int | None = None) -> list[Viol
     """Rows of one table that break a rule by themselves, by id then property."""
     single = len(change.batches) == 1
     rows = change.rows if single else change.final  # a later batch may have repaired an earlier one
-    ids = one_array(rows["id"])
     found: list[Violation] = []
     for finding in value_findings(change.info, rows):
+        ids = one_array(rows["id"])
         for row in smallest(ids, finding.rows, limit):
             place = place_of(change, row) if single else NOWHERE
             text, entity = finding.text(rows, row), ids[row].as_py()

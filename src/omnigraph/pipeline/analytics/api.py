@@ -275,7 +275,7 @@ class _Job:
         from omnigraph.pipeline.analytics.spark_network import SparkNetwork, session_for
         from omnigraph.pipeline.analytics.spark_vectors import NodeArray
         from omnigraph.pipeline.spark.session import spark_session, without_warnings
-        from omnigraph.pipeline.tasks.jobs import translated
+        from omnigraph.pipeline.tasks.watching import translated
 
         given = spark_session(spark) if spark is None or isinstance(spark, str) else spark
         session = session_for(given, selection.rows)

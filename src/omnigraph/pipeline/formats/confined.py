@@ -101,7 +101,7 @@ def readable(directory: Path) -> Iterator[None]:
     try:
         yield
     except OmnigraphError as error:
-        error.message = without_place(error.message, directory)
+        error.reword(lambda text: without_place(text, directory))
         raise
     except _UNREADABLE as error:
         raise BadRequest(f"a file cannot be read: {without_place(str(error), directory)}") from error

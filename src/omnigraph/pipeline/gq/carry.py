@@ -17,7 +17,7 @@ from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.values.arrow import arrow_type, relisted
 from omnigraph.errors import OmnigraphError
 from omnigraph.pipeline.spark.datasource import shown_as, spark_type
-from omnigraph.pipeline.tasks.jobs import translated
+from omnigraph.pipeline.tasks.watching import translated
 
 Batches = Iterator[pa.RecordBatch]
 Work = Callable[[Batches], Batches]

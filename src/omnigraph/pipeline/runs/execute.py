@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import threading
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -11,12 +11,13 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.checkpoints import checking, unchecked
 from omnigraph.compiler.query.parse import parse_queries
 from omnigraph.display import counted
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.values.result import LoadResult
-from omnigraph.errors import Conflict, MergeConflicts, NotFound, OmnigraphError, Retry, StorageError
+from omnigraph.errors import Conflict, MergeConflicts, NotFound, OmnigraphError, Retry, StorageError, TimedOut
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.runs.declared import Pipeline
@@ -80,7 +81,6 @@ class _Running:
     branch: str | None = None
     loaded: bool = False
     attempts: int = 1
-    thread: threading.Thread = field(default_factory=threading.current_thread)
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     following: Following = field(init=False)
 
@@ -92,7 +92,7 @@ class _Running:
         return self.options.now or self.started
 
     def run(self) -> Run:
-        with lease.active(self.run_id), self._noted():
+        with lease.active(self.run_id), self._noted(), checking(self._require_time):
             missing = self._waits_for()
             if missing is not None:
                 return self._kept(self._record("waiting", message=missing))
@@ -142,22 +142,24 @@ class _Running:
                 _log.warning("attempt %d of pipeline '%s' failed: %s", self.attempts, self.pipeline.name, error.message)
                 self._drop_branch()
                 self.attempts += 1
-                self.options.sleep(self.pipeline.retry_after)
+                self.options.sleep(min(self.pipeline.retry_after, self._left()))
+                self._require_time()
+
+    def _left(self) -> float:
+        """How many seconds this run may still take."""
+        timeout = self.pipeline.timeout
+        return math.inf if timeout is None else max(self.begin + timeout - time.monotonic(), 0.0)
 
     def _is_late(self) -> bool:
-        return self.pipeline.timeout is not None and time.monotonic() - self.begin > self.pipeline.timeout
+        return self._left() == 0.0
 
     def _require_time(self) -> None:
         if self._is_late():
-            raise StorageError(
-                f"pipeline '{self.pipeline.name}' took longer than its timeout of {self.pipeline.timeout:g} s",
-                kind="Timeout",
+            raise TimedOut(
+                f"pipeline '{self.pipeline.name}' took longer than its timeout of {self.pipeline.timeout:g} s"
             )
 
     def _progress(self, found: Any) -> None:
-        """Every task of the load that ends is an occasion to stop."""
-        if threading.current_thread() is self.thread:
-            self._require_time()
         self.following.report(found)
         if self.options.progress is not None:
             self.options.progress(found)
@@ -174,13 +176,13 @@ class _Running:
             done = self._taken_in(self.branch, resume=False)  # what arrived is on the branch of the run that died
         self.loaded = True
         self._drop_earlier("lost")  # not before: what it has staged may be there that it has brought into tables
-        self._require_time()
         loaded = self._record("loaded", **_counts(done), branch=self.branch)
         if self.options.dry_run:
             planned = self.pipeline.branch_at(self.now, self.run_id)
             return replace(loaded, status="dry_run", branch=planned)
         if self.branch is None:
             return loaded
+        self._require_time()
         checked = self._check(self._gated(replace(loaded, status="review"), done))
         self._require_time()
         return checked if checked.status == "rejected" or self.pipeline.merge_into is None else self._merge(checked)
@@ -273,7 +275,8 @@ class _Running:
         try:
             into = self.pipeline.merge_into
             told = f"{said(self.pipeline.name, self.run_id)}: merge {self.branch} into {into}"
-            done = self.graph.branches.merge(self.branch, into=into, delete=True, message=told)
+            with unchecked():
+                done = self.graph.branches.merge(self.branch, into=into, delete=True, message=told)
         except MergeConflicts as error:
             told = f"{error.message}; the data waits on branch '{self.branch}'"
             return replace(run, status="conflict", message=told)
@@ -313,14 +316,17 @@ class _Running:
         try:
             yield
         except OmnigraphError as error:
-            self._drop_branch()
+            late = isinstance(error, TimedOut)
+            if late or not self.loaded:
+                self._drop_branch()
             if not self.options.dry_run:
-                self._kept(self._record("failed", message=error.message, branch=self.branch))
+                status: Status = "timed_out" if late else "failed"
+                self._kept(self._record(status, message=error.message, branch=self.branch))
             raise
 
     def _drop_branch(self) -> None:
-        """Without a load the branch of this run holds nothing of its own; with one it may be looked into."""
-        if self.branch is not None and not self.loaded:
+        """The branch of this run contains nothing that a person would look into: no load, or one that was ended."""
+        if self.branch is not None:
             with suppress(OmnigraphError):
                 with suppress(NotFound):
                     self.graph.branches.delete(self.branch)

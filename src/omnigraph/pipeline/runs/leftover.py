@@ -46,5 +46,5 @@ def _is_untouched(graph: Graph, run: Run) -> bool:
     """Whether a branch has nothing but the load of its run; one that died may have come to nothing."""
     newest = next(iter(graph.commits.list(run.branch, limit=1, maintenance=True)), None)
     if newest is None or newest.manifest_branch != run.branch:
-        return run.status == "lost"
+        return run.status == "lost" or run.commit_id is None
     return newest.graph_commit_id == run.commit_id or newest.message == said(run.pipeline, run.run_id)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
 from omnigraph.engine.intake.inputs.files import is_remote, open_input, written_at
@@ -27,8 +28,9 @@ ALIVE_SECONDS = 10.0
 _LOST = timedelta(seconds=6 * ALIVE_SECONDS)
 
 Status = Literal[
-    "running", "merged", "loaded", "review", "rejected", "conflict", "failed", "waiting", "unchanged", "dry_run", "lost"
-]
+    "running", "merged", "loaded", "review", "rejected", "conflict", "failed", "timed_out", "waiting", "unchanged",
+    "dry_run", "lost",
+]  # fmt: skip
 # A run that ended like this has taken its input in; the same input is not taken in again.
 DONE: frozenset[str] = frozenset({"merged", "loaded", "review"})
 
@@ -74,7 +76,7 @@ class Run:
     @property
     def ok(self) -> bool:
         """Whether nothing is left to be looked into."""
-        return self.status not in ("rejected", "conflict", "failed", "waiting", "lost")
+        return self.status not in ("rejected", "conflict", "failed", "timed_out", "waiting", "lost")
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object, for others than this package."""
@@ -173,6 +175,7 @@ def _file_digest(path: str, size: int) -> str | None:
     for name in _members(path):
         with open_input(name) as file:
             while chunk := file.read(_CHUNK):
+                checkpoint()
                 whole.update(chunk)
     return whole.hexdigest()
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
+from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.columns.identity import key_texts
 from omnigraph.engine.intake.columns.property_columns import column_from_arrow
 from omnigraph.engine.values.arrow import TableType
@@ -21,6 +22,7 @@ REMOVING = ("delete", "d")
 BRINGING = ("insert", "update", "upsert", "merge", "c", "u", "r", "i")
 _ENDS = (("from", "src"), ("to", "dst"))
 _MOST_NAMED = 5
+_REMOVE = "query remove({}) {{ delete {} where {} }}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Fields:
         if found not in present and isinstance(self.info, EdgeType):
             found = next((other for end, other in _ENDS if end == name), found)
         return found if found in present else None
+
+    def property_of(self, column: str) -> str | None:
+        """The property that a column is, if it is one."""
+        named = (name for name in self.info.properties if self.columns.get(name, name) == column)
+        return next(named, None)
 
     def identity(self, present: Collection[str]) -> list[str]:
         """The columns that say which row is meant: the id, else the key of a node or the ends of an edge."""
@@ -81,39 +88,88 @@ def _key(info: TableType) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """The column `op` says what becomes of a row; of several rows of one id that with the largest `order_by` counts."""
+    """What becomes of rows of a batch: the column `op` says which are removed, `order_by` which of an id is the last.
+
+    Where `order_by` is a property, what the graph has counts as well: a row or a removal that is older than the stored
+    row of its id comes late, and changes nothing.
+    """
 
     fields: Fields
-    op: str
+    op: str | None = None
     order_by: str | None = None
+
+    @property
+    def sequence(self) -> str | None:
+        """The property that says which of two rows is newer."""
+        name = None if self.order_by is None else self.fields.property_of(self.order_by)
+        if name is not None and not _has_order(self.fields.info.properties[name]):
+            raise BadRequest(f"order_by= names {self.fields.info.name}.{name}, whose values have no order")
+        return name
 
     def used(self) -> tuple[str, ...]:
         """The columns that are not properties."""
-        return (self.op,) if self.order_by is None else (self.op, self.order_by)
+        return tuple(name for name in (self.op, self.order_by) if name is not None)
 
     def parted(self, frame: Any) -> tuple[Any, pa.Table]:
         """The rows to write, without the columns that are not theirs, and the identities of those to remove."""
         from pyspark.sql import functions as f
 
-        identity = self.fields.identity(frame.columns)
+        identity = self._identity(frame.columns)
+        own = self.fields.info.properties.keys() | set(self.fields.columns.values())
+        foreign = [name for name in self.used() if name not in own]
+        if self.op is None:
+            return self._newest(frame, identity).drop(*foreign), pa.table({})
         word = f.lower(f.trim(f.col(self.op).cast("string")))
-        self._require_known(frame, word)
+        self._require_known(frame, self.op, word)
         counting = self._newest(frame, identity)
-        removed = counting.where(word.isin(*REMOVING)).select(*identity).distinct().toArrow()
+        told = [self.order_by] if self.order_by is not None and self.sequence is not None else []
+        removed = counting.where(word.isin(*REMOVING)).select(*dict.fromkeys([*identity, *told])).distinct().toArrow()
         brought = counting.where(~word.isin(*REMOVING))
         if self.order_by is None and removed.num_rows:
             self._require_apart(brought, removed, identity)
-        own = self.fields.info.properties.keys() | set(self.fields.columns.values())
-        return brought.drop(*(name for name in self.used() if name not in own)), removed
+        return brought.drop(*foreign), removed
 
-    def _require_known(self, frame: Any, word: Any) -> None:
+    def removals(self, removed: pa.Table) -> list[tuple[str, dict[str, Any]]]:
+        """One deletion for each identity, of what is not newer: a mutation with its parameters."""
+        named, name = self._deletions(removed), self.sequence
+        if name is None or self.order_by is None:
+            return [(_REMOVE.format(*each), given) for *each, given in named]
+        kind = self.fields.info.properties[name]
+        values, wrong = column_from_arrow(name, kind, one_array(removed[self.order_by]))
+        if wrong:
+            raise BadRequest(f"a row to remove has no place in the order: {wrong[0].message}")
+        found: list[tuple[str, dict[str, Any]]] = []
+        for (params, type_name, where, given), last in zip(named, values.to_pylist(), strict=True):
+            if last is None:
+                found.append((_REMOVE.format(params, type_name, f"{where} and {name} is null"), given))
+                continue
+            where = f"{where} and ({name} is null or {name} <= $last)"
+            found.append((_REMOVE.format(f"{params}, $last: {kind.scalar}", type_name, where), {**given, "last": last}))
+        return found
+
+    def _deletions(self, removed: pa.Table) -> list[tuple[str, str, str, dict[str, Any]]]:
+        """The parameters, the type, the condition and the values that name each of the rows to remove."""
+        fields, info, names = self.fields, self.fields.info, removed.column_names
+        if fields.column_of("id", names) is None and isinstance(info, EdgeType):
+            ends = (one_array(removed[name]).cast(pa.utf8()).to_pylist() for name in fields.identity(names))
+            pairs = zip(*ends, strict=True)
+            return [("$a: String, $b: String", info.name, "from = $a and to = $b", {"a": a, "b": b}) for a, b in pairs]
+        return [("$id: String", info.name, "id = $id", {"id": each}) for each in _ids(fields, removed).to_pylist()]
+
+    def _identity(self, present: Sequence[str]) -> list[str]:
+        """The columns that say which row is meant; without removals the ends of an edge do not: many may have them."""
+        if self.op is None and isinstance(self.fields.info, EdgeType) and self.fields.column_of("id", present) is None:
+            raise BadRequest(f"order_by= orders edges by their id, and the stream has the columns {', '.join(present)}")
+        return self.fields.identity(present)
+
+    def _require_known(self, frame: Any, op: str, word: Any) -> None:
         from pyspark.sql import functions as f
 
-        strange = frame.where(word.isNull() | ~word.isin(*REMOVING, *BRINGING)).select(f.col(self.op).cast("string"))
+        strange = frame.where(word.isNull() | ~word.isin(*REMOVING, *BRINGING)).select(f.col(op).cast("string"))
         found = sorted({str(row[0]) for row in strange.distinct().limit(_MOST_NAMED).collect()})
         if found:
             raise BadRequest(
-                f"column '{self.op}' says {', '.join(map(repr, found))}; it may say {', '.join(BRINGING)} (write the"
+                f"column '{op}' says {', '.join(map(repr, found))}; it may say {', '.join(BRINGING)} (write the"
                 f" row) or {', '.join(REMOVING)} (remove it)"
             )
 
@@ -137,15 +193,8 @@ class Operations:
             )
 
 
-def removals(fields: Fields, removed: pa.Table) -> list[tuple[str, dict[str, str]]]:
-    """One deletion for each identity: a mutation with its parameters."""
-    names, info = removed.column_names, fields.info
-    if fields.column_of("id", names) is None and isinstance(info, EdgeType):
-        text = f"query remove($a: String, $b: String) {{ delete {info.name} where from = $a and to = $b }}"
-        ends = zip(*(one_array(removed[name]).cast(pa.utf8()).to_pylist() for name in names), strict=True)
-        return [(text, {"a": a, "b": b}) for a, b in ends]
-    text = f"query remove($id: String) {{ delete {info.name} where id = $id }}"
-    return [(text, {"id": each}) for each in _ids(fields, removed).to_pylist()]
+def _has_order(kind: PropType) -> bool:
+    return kind.is_plain_scalar and kind.scalar != "Bool"
 
 
 def _ids(fields: Fields, removed: pa.Table) -> pa.Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.spark.session import without_warnings
-from omnigraph.pipeline.tasks.jobs import translated
+from omnigraph.pipeline.tasks.watching import spark_job
 
 _GROUP_ROWS = 1 << 17
 _ANSWER = "answer string"
@@ -57,7 +56,7 @@ def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
         spilled = spill_partition((batch.rename_columns(names) for batch in batches), directory)
         yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)]})
 
-    with without_warnings(), translated("read the frame"):
+    with spark_job(frame.sparkSession, "read the frame"):
         numbered_columns = frame.toDF(*(f"c{at}" for at in range(len(names))))
         answers = [json.loads(row.answer) for row in numbered_columns.mapInArrow(spill, _ANSWER).collect()]
     return numbered(answers)
@@ -69,17 +68,16 @@ def spill_partition(batches: Iterator[pa.RecordBatch], directory: str) -> Spille
 
     context = TaskContext.get()
     path = f"{directory}/frame-{new_ulid()}.parquet"
+    number = context.partitionId() if context is not None else 0
     rows = size = 0
-    writer = None
-    with open_output(path) as file:
-        for batch in batches:
-            if writer is None:
-                writer = pq.ParquetWriter(file, batch.schema)
+    first = next(batches, None)  # a task that was ended may be told so here, after the directory has been removed
+    if first is None:
+        return number, path, size, rows
+    with open_output(path) as file, pq.ParquetWriter(file, first.schema) as writer:
+        for batch in chain((first,), batches):
             writer.write_table(pa.Table.from_batches([batch]), row_group_size=_GROUP_ROWS)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-        if writer is not None:
-            writer.close()
-    return context.partitionId() if context is not None else 0, path, size, rows
+    return number, path, size, rows
 
 
 def numbered(spilled: Iterable[Spilled]) -> list[SpilledPart]:

@@ -9,6 +9,7 @@ from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.edge_lookup import ends_of
 from omnigraph.engine.read.topology.files import load_lists
+from omnigraph.engine.read.topology.store import kept_place
 from omnigraph.engine.views.view import View
 from omnigraph.errors import StorageError
 
@@ -36,8 +37,7 @@ class MappedLists:
 
 
 def mapped_lists(view: View, info: EdgeType) -> MappedLists | None:
-    """The lists of an edge type, where both directions are kept beside the graph for this version of its tables."""
+    """The lists of an edge type, where both directions are kept beside the graph."""
     ends = ends_of(view, info)
-    if ends is None or any(load_lists(ends.place, direction) is None for direction in ("out", "in")):
-        return None
-    return MappedLists(ends.place)
+    place = None if ends is None else kept_place(ends)
+    return None if place is None else MappedLists(place)

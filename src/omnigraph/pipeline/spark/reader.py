@@ -17,10 +17,11 @@ from omnigraph.engine.views.lifecycle import Text, read_source
 from omnigraph.engine.views.targets import Names
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.query import query_on_spark
-from omnigraph.pipeline.spark.datasource import OmnigraphSource, plan_table, renamed_columns
+from omnigraph.pipeline.spark.datasource import OmnigraphSource, chosen_columns, plan_table, renamed_columns
 from omnigraph.pipeline.spark.pushing import Asked
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 from omnigraph.pipeline.spark.sink import Sink
+from omnigraph.pipeline.spark.sizes import TableSize
 from omnigraph.pipeline.tasks.export import export_files
 from omnigraph.pipeline.tasks.jobs import SparkTasks
 
@@ -63,6 +64,7 @@ class SparkReader(Displayed, SparkView):
             "blobs": blobs,
         }
         plan = plan_table(options | ({} if columns is None else {"columns": ",".join(columns)}))
+        size = None if info.blobs & set(plan.arrow_schema.names) else TableSize.of(self.view, info, plan)
 
         def load(names: Sequence[str] | None, pushed: Sequence[str], limit: int | None) -> Any:
             predicates = [f"({text})" for text in (where, *pushed) if text is not None]
@@ -71,7 +73,9 @@ class SparkReader(Displayed, SparkView):
             given |= {} if limit is None else {"limit": str(limit)}
             with without_warnings():
                 source = self.session.read.format(self._source_name(info.name, predicates))
-                return source.options(**given).load()
+                frame = source.options(**given).load()
+            shown = plan if names is None else chosen_columns(plan, names)
+            return frame if size is None else size.told(frame, shown.arrow_schema)
 
         if where is not None and any(stored != name for name, stored in plan.columns):
             raise renamed_columns(info)

@@ -97,35 +97,38 @@ def default_master() -> str:
 
 def is_running() -> bool:
     """Whether this process has a session already, or is told which master to use."""
-    if os.environ.get(MASTER):
-        return True
+    return bool(os.environ.get(MASTER)) or is_started()
+
+
+def is_started() -> bool:
+    """Whether this process has a session."""
     running = sys.modules.get("pyspark.sql")
-    if running is None:
-        return False
     # A session is active in the threads that have used it, but runs for all of them.
-    return running.SparkSession.getActiveSession() is not None or _instantiated(running) is not None
+    return running is not None and (
+        running.SparkSession.getActiveSession() is not None or _instantiated(running) is not None
+    )
 
 
-def may_start_here(master: str | None) -> bool:
-    """Whether tasks would run on this machine, by a session that has still to be started."""
+def is_local(master: str | None) -> bool:
+    """Whether tasks of a session that has still to be started would run on this machine."""
     wanted = master or os.environ.get(MASTER)
-    if wanted is not None and not wanted.startswith("local"):
-        return False
-    running = sys.modules.get("pyspark.sql")
-    if running is None:
-        return True
-    return running.SparkSession.getActiveSession() is None and _instantiated(running) is None
+    return wanted is None or wanted.startswith("local")
 
 
 def activated(spark: Any) -> None:
     """Make a session that another thread has started the active one of this thread too."""
-    if not is_connect(spark):
+    if is_connect(spark):
+        type(spark)._set_default_and_active_session(spark)
+    else:
         spark.sparkContext._jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def _instantiated(running: Any) -> Any:
     found = getattr(running.SparkSession, "_instantiatedSession", None)
-    return None if found is None or found._sc._jsc is None else found
+    if found is not None and found._sc._jsc is not None:
+        return found
+    connected = sys.modules.get("pyspark.sql.connect.session")
+    return None if connected is None else connected.SparkSession._get_default_session()
 
 
 def log_file() -> Path:

@@ -24,9 +24,9 @@ from omnigraph.engine.intake.frames import named_type
 from omnigraph.engine.merge.outcome import MergeOptions
 from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.views.targets import branch_named
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, MergeConflicts
 from omnigraph.pipeline.runners import open_graph
-from omnigraph.pipeline.spark.batches import Fields, Operations, removals
+from omnigraph.pipeline.spark.batches import Fields, Operations
 from omnigraph.pipeline.spark.refusals import told_plainly, told_to_java
 from omnigraph.pipeline.spark.session import is_connect
 from omnigraph.pipeline.tasks.load import load_on_spark
@@ -39,6 +39,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _QUERY_ID = "sql.streaming.queryId"
 # Batches that a caller numbers without a stream of Spark's.
 _BY_HAND = "by-hand"
+# Others may change the rows of a batch while it is applied; so often it is compared with theirs again.
+_TRIES = 10
 
 LoadBatch = Callable[[Graph, Epoch], Any]
 """Loads the rows of a batch, in one commit with its epoch."""
@@ -49,7 +51,8 @@ class Sink(Displayed):
     """What `foreachBatch` calls: rows of one type go into a graph, each batch once.
 
     `name` stands for the stream: batches are numbered by its checkpoint, so a new checkpoint needs a new name. The
-    column `op`, where there is one, says which rows are removed instead, and `order_by` which row of an id is the last.
+    column `op`, where there is one, says which rows are removed instead, and `order_by` which row of an id is the last:
+    of those of a batch, and where it is a property, of the one that the graph has as well.
     """
 
     uri: str
@@ -69,10 +72,9 @@ class Sink(Displayed):
             raise BadRequest(f"'{self.name}' cannot name a stream: use letters, digits, '_' and '-'")
         if (self.type is None) == (self.edge is None):
             raise BadRequest("a sink needs exactly one of type= (nodes) or edge= (edges)")
-        if self.order_by is not None and self.op is None:
-            raise BadRequest("order_by= says which of several changes came last, so it also needs op=")
-        if self.op is not None and self.mode not in ("merge", "patch"):
-            raise BadRequest(f"a sink with op= merges or patches rows; mode '{self.mode}' does neither")
+        for name, given in (("op", self.op), ("order_by", self.order_by)):
+            if given is not None and self.mode not in ("merge", "patch"):
+                raise BadRequest(f"a sink with {name}= merges or patches rows; mode '{self.mode}' does neither")
 
     @told_plainly
     def __call__(self, frame: Any, batch_id: int) -> None:
@@ -96,33 +98,45 @@ class Sink(Displayed):
         branch = branch_named(self.branch, None)
         access(graph).require_change(branch)
         fields = Fields(named_type(graph.view().catalog, self.type, self.edge), self.columns or {})
-        changes = None if self.op is None else Operations(fields, self.op, self.order_by)
-        used = () if changes is None else changes.used()
-        fields.require_fit(frame.columns, epoch, used=used, partial=self.mode == "patch" or changes is not None)
-        if changes is None:
+        changes = Operations(fields, self.op, self.order_by)
+        partial = self.mode == "patch" or self.op is not None
+        fields.require_fit(frame.columns, epoch, used=changes.used(), partial=partial)
+        if not changes.used():
             load_on_spark(access(graph), replace(self._request(graph, frame, branch, epoch), epoch=epoch))
-        else:
-            self._apply_changes(graph, epoch, changes, frame)
-
-    def _apply_changes(self, graph: Graph, epoch: Epoch, changes: Operations, frame: Any) -> None:
-        """Rows and removals of a batch, in one commit: both go to a private branch, whose merge is the batch."""
+            return
         frame = frame.persist()
         try:
-            brought, removed = changes.parted(frame)
-            if not removed.num_rows:
-                request = self._request(graph, brought, branch_named(self.branch, None), epoch)
-                load_on_spark(access(graph), replace(request, epoch=epoch))
-                return
-            # What others have changed meanwhile was there before this batch.
-            with Transaction(graph, MergeOptions("theirs"), message=batch_message(epoch), epoch=epoch) as batch:
-                batch.mutate_many(removals(changes.fields, removed))
-                private = access(batch.graph)
-                load_on_spark(private, self._request(graph, brought, private.branch, epoch))
+            self._apply_changes(graph, epoch, changes, *changes.parted(frame))
         finally:
             frame.unpersist()
 
-    def _request(self, graph: Graph, frame: Any, branch: str | None, epoch: Epoch) -> LoadRequest:
+    def _apply_changes(self, graph: Graph, epoch: Epoch, changes: Operations, brought: Any, removed: pa.Table) -> None:
+        """Rows and removals of a batch, in one commit: both go to a private branch, whose merge is the batch."""
+        if not removed.num_rows:
+            request = self._request(graph, brought, branch_named(self.branch, None), epoch, changes.sequence)
+            load_on_spark(access(graph), replace(request, epoch=epoch))
+            return
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                self._apply_at_once(graph, epoch, changes, brought, removed)
+                return
+            except MergeConflicts:
+                if not tries_left:
+                    raise  # otherwise the batch is compared once more, with what others have written meanwhile
+
+    def _apply_at_once(self, graph: Graph, epoch: Epoch, changes: Operations, brought: Any, removed: pa.Table) -> None:
+        # What others have changed meanwhile was there before this batch, unless a property says what is newer.
+        options = MergeOptions("theirs" if changes.sequence is None else "fail")
+        with Transaction(graph, options, message=batch_message(epoch), epoch=epoch) as batch:
+            batch.mutate_many(changes.removals(removed))
+            private = access(batch.graph)
+            load_on_spark(private, self._request(graph, brought, private.branch, epoch, changes.sequence))
+
+    def _request(
+        self, graph: Graph, frame: Any, branch: str | None, epoch: Epoch, order_by: str | None = None
+    ) -> LoadRequest:
         return LoadRequest(
+            order_by=order_by,
             data=frame,
             mode=self.mode,
             type=self.type,

@@ -8,9 +8,9 @@ validator compares real values, which keeps every check exact whatever the hash 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Literal, TypeAlias
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
@@ -32,50 +32,12 @@ from omnigraph.engine.write.edge_checks import (
 )
 from omnigraph.engine.write.unique_checks import unique_violations
 from omnigraph.ids import new_ulid
+from omnigraph.pipeline.tasks.answers import Answer, Check, Found, Phase, answer, found_in
 from omnigraph.pipeline.tasks.committed import PartitionRows
 from omnigraph.pipeline.tasks.key_files import key_path, write_key_file
 from omnigraph.pipeline.tasks.key_rows import CheckJob, Coded, KeyRows, code_of, explicit
 from omnigraph.pipeline.tasks.key_sets import Part, has_bounds, unique_groups
-
-Phase: TypeAlias = Literal["ids", "unique", "endpoints", "dangling", "cardinality"]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One task: a phase on one table, for the partitions from `low` to before `high`."""
-
-    phase: Phase
-    table_key: str
-    group: tuple[str, ...] = ()
-    low: int = 0
-    high: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What one check found; lines of violations are row codes until `place_of_code` undoes them.
-
-    `violations` are as many as the job wants to name, `refused` the codes of all rows that have to go, by what is wrong
-    with them; `superseded` are codes of rows that a later row of the same id replaces, `matched_parts` the parts with
-    existing ids, `moved` where the existing edges are listed that get another source.
-    """
-
-    check: Check
-    violations: tuple[Violation, ...] = ()
-    refused: tuple[tuple[str, np.ndarray], ...] = ()
-    superseded: tuple[int, ...] = ()
-    matched_parts: frozenset[str] = field(default_factory=frozenset)
-    moved: tuple[str, ...] = ()
-
-    def __add__(self, other: Found) -> Found:
-        return Found(
-            self.check,
-            self.violations + other.violations,
-            self.refused + other.refused,
-            self.superseded + other.superseded,
-            self.matched_parts | other.matched_parts,
-            self.moved + other.moved,
-        )
+from omnigraph.pipeline.tasks.left_out import NOWHERE
 
 
 class _Known(TableChange):
@@ -148,17 +110,17 @@ def largest(job: CheckJob, table_key: str) -> int:
 # --- inside a worker -----------------------------------------------------------------------------------
 
 
-def run_check(job: CheckJob, check: Check) -> Found:
+def run_check(job: CheckJob, check: Check) -> Answer:
     """Run one check, partition by partition."""
     info = table_types(job.catalog)[check.table_key]
     rows = KeyRows(job, check.low, check.high)
     if check.phase == "endpoints":
         assert isinstance(info, EdgeType)
-        return _found(job, check, _check_endpoints(rows, info))
-    found = Found(check)
+        return answer(job, check, found_in(job, _check_endpoints(rows, info)))
+    found = Found()
     for number in range(check.low, check.high):
         found += _check_partition(rows, check, info, number)
-    return found
+    return answer(job, check, found)
 
 
 def _check_partition(rows: KeyRows, check: Check, info: TableType, number: int) -> Found:
@@ -170,22 +132,12 @@ def _check_partition(rows: KeyRows, check: Check, info: TableType, number: int) 
         case "dangling":
             assert isinstance(info, EdgeType)
             view = PartitionRows(rows, number)
-            return _found(rows.job, check, dangling_edges(info, _nodes(rows, info, number), view, rows.job.limit))
+            return found_in(rows.job, dangling_edges(info, _nodes(rows, info, number), view, rows.job.limit))
         case "cardinality":
             assert isinstance(info, EdgeType)
             return _check_cardinality(rows, check, info, number)
         case "endpoints":
             raise AssertionError("endpoints are checked in chunks")
-
-
-def _found(job: CheckJob, check: Check, violations: Sequence[Violation]) -> Found:
-    """All findings of a check as an answer: some named, all counted by row, in the order in which codes appear."""
-    rows: dict[str, list[int]] = {}
-    for violation in violations:
-        if violation.line is not None:
-            rows.setdefault(violation.code, []).append(violation.line)
-    refused = tuple((code, np.unique(np.array(found, np.int64))) for code, found in rows.items())
-    return Found(check, tuple(violations[: job.limit]), refused)
 
 
 def _check_ids(rows: KeyRows, check: Check, info: TableType, number: int) -> Found:
@@ -194,11 +146,11 @@ def _check_ids(rows: KeyRows, check: Check, info: TableType, number: int) -> Fou
     along = job.key_set(info.table_key, ["id"]).along
     held, codes = rows.staged(info.table_key, ["id", *along], ["id"], number)
     if not held.num_rows:
-        return Found(check)
+        return Found()
     if key is not None and not along:
         held = held.append_column(key[0], held["id"])  # a key of one text is the id
     view = PartitionRows(rows, number)
-    found = _found(job, check, unique_violations(_change(replace(info, unique=()), held, codes, job), view, None))
+    found = found_in(job, unique_violations(_change(replace(info, unique=()), held, codes, job), view, None))
     if not job.merges:
         return found
     ids = one_array(held["id"])
@@ -208,15 +160,16 @@ def _check_ids(rows: KeyRows, check: Check, info: TableType, number: int) -> Fou
     hit = codes[pc.is_in(ids, value_set=present).to_numpy(zero_copy_only=False)] if len(present) else codes[:0]
     return replace(
         found,
-        superseded=tuple(superseded.tolist()),
-        matched_parts=_locations(job.parts[info.table_key], hit),
+        superseded=(superseded,),
+        matched=_part_numbers(job.parts[info.table_key], hit),
         moved=_moved(rows, info, held, number) if len(present) else (),
     )
 
 
-def _locations(mine: Sequence[Part], codes: np.ndarray) -> frozenset[str]:
-    ranges = ((part, code_of(part)) for part in mine)
-    return frozenset(p.location for p, low in ranges if ((codes >= low) & (codes < low + p.rows)).any())
+def _part_numbers(mine: Sequence[Part], codes: np.ndarray) -> frozenset[int]:
+    """Which parts have rows with these codes; parts are in the order of the input, and so are codes."""
+    starts = np.array([code_of(part) for part in mine])
+    return frozenset(np.flatnonzero(np.bincount(np.searchsorted(starts, codes, side="right") - 1)).tolist())
 
 
 def _moved(rows: KeyRows, info: TableType, held: pa.Table, number: int) -> tuple[str, ...]:
@@ -229,7 +182,7 @@ def _moved(rows: KeyRows, info: TableType, held: pa.Table, number: int) -> tuple
     elsewhere = committed.filter(pc.not_equal(one_array(held["src"]).take(at), one_array(committed["src"])))
     if not elsewhere.num_rows:
         return ()
-    place = f"{next(iter(rows.job.parts[info.table_key])).location}-moved-{new_ulid()}"
+    place = f"{rows.job.scratch}/moved-{new_ulid()}"
     write_key_file(key_path(rows.job.root, place, 0), elsewhere, ["src"], rows.job.partitions)
     return (place,)
 
@@ -245,7 +198,7 @@ def _check_unique(rows: KeyRows, check: Check, info: TableType, number: int) -> 
     found = unique_violations(change, view, None)
     if found and not rows.is_whole:
         found = _confirmed(rows, change, view, found)
-    return _found(job, check, found)
+    return found_in(job, found)
 
 
 def _confirmed(rows: KeyRows, change: TableChange, view: PartitionRows, found: Sequence[Violation]) -> list[Violation]:
@@ -315,16 +268,22 @@ def _check_cardinality(rows: KeyRows, check: Check, edge: EdgeType, number: int)
     changes = {**(_nodes(rows, edge, number) if job.replaces else {}), edge.table_key: change}
     sources, counts = broken_sources(edge, changes, view)
     if not len(sources):
-        return Found(check)
+        return Found()
     of = pc.index_in(one_array(held["src"]), value_set=sources).fill_null(-1).to_numpy(zero_copy_only=False)
     gone = np.flatnonzero(_surplus(of, counts, most_edges(edge)))
-    named = list(zip(of[gone].tolist(), codes[gone].tolist(), strict=True))
     # A source that only loses edges has no row here that could go.
-    named += [(int(at), None) for at in np.setdiff1d(np.arange(len(sources)), of[gone])]
-    ids = sources.to_pylist()
-    named.sort(key=lambda each: (ids[each[0]], each[1] or 0))
-    told = [replace(card_violation(edge, ids[at], int(counts[at])), line=code) for at, code in named[: job.limit]]
-    return Found(check, tuple(told), (("W014", np.sort(codes[gone])),))
+    rowless = np.setdiff1d(np.arange(len(sources)), of[gone])
+    refused = np.concatenate([codes[gone], np.full(len(rowless), NOWHERE, np.int64)])
+    named = zip([*of[gone].tolist(), *rowless.tolist()], refused.tolist(), strict=True)
+    if not job.in_words:
+        # Errors name a source once, however many of its rows have to go.
+        named = zip(pc.sort_indices(sources)[: job.samples].to_pylist(), repeat(NOWHERE), strict=False)
+    told = [_at_row(card_violation(edge, sources[at].as_py(), int(counts[at])), code) for at, code in named]
+    return Found(tuple(told), (("W014", refused),))
+
+
+def _at_row(violation: Violation, code: int) -> Violation:
+    return violation if code == NOWHERE else replace(violation, line=code)
 
 
 def _surplus(of: np.ndarray, counts: np.ndarray, most: int) -> np.ndarray:

@@ -34,7 +34,7 @@ class PartitionRows:
         self._pinned = PinnedRows(self._view)
         self._types = table_types(rows.job.catalog)
 
-    def present(self, table_key: str, ids: pa.Array) -> pa.Array:
+    def present(self, table_key: str, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Those of the ids that exist."""
         if self.rows.is_whole and len(ids) <= _LOOKUPS:
             return self._pinned.present(table_key, ids)

@@ -11,16 +11,19 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.inputs.files import open_input, open_stream
+from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_stream
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.engine.intake.inputs.table_files import cell_in_json
-from omnigraph.engine.intake.ndjson import decode_ndjson
+from omnigraph.engine.intake.ndjson import BLOCK_BYTES, decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
 from omnigraph.engine.intake.tabular import decode_table_file, source_rows
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks.splits import Split
 
-_PIECE_BYTES = 64 << 20
+# A file of this machine is read as the decoder takes it, so that no line leaves the processor's cache in between (a
+# sixth of the time of a load); elsewhere each piece is a request.
+_PIECE_BYTES = BLOCK_BYTES
+_REMOTE_PIECE_BYTES = 64 << 20
 _READ_BYTES = 1 << 20
 
 
@@ -45,9 +48,9 @@ def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PL
             yield Piece(decoded, rows, sum(part.rows.nbytes for part in decoded.types.values()))
         return
     for data in _record_pieces(split):
-        lines = data.count(b"\n") + (not data.endswith(b"\n"))
-        yield Piece(decode_ndjson(data, catalog, intake, first_line=first, file=source.shown), lines, len(data))
-        first += lines
+        decoded = decode_ndjson(data, catalog, intake, first_line=first, file=source.shown)
+        yield Piece(decoded, decoded.lines, len(data))
+        first += decoded.lines
 
 
 def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -> dict[int, str]:
@@ -77,14 +80,15 @@ def _groups(split: Split) -> range | None:
 
 def _record_pieces(split: Split) -> Iterator[bytes]:
     path = split.path
+    size = _REMOTE_PIECE_BYTES if is_remote(path) else _PIECE_BYTES
     try:
         if split.stop is None or split.piece is not None:
             with open_stream(path) as stream:
-                yield from _whole_lines(stream, b"", None)
+                yield from _whole_lines(stream, b"", None, size)
             return
         with open_input(path) as file:
             head = _after_first_break(file, split.start) if split.start else b""
-            yield from _whole_lines(file, head, split.stop)
+            yield from _whole_lines(file, head, split.stop, size)
     except OSError as error:
         raise BadRequest(f"'{path}' cannot be read: {error}") from error
 
@@ -101,13 +105,13 @@ def _after_first_break(file: Any, start: int) -> bytes:
             return bytes(chunk[found + 1 :])
 
 
-def _whole_lines(file: Any, held: bytes, stop: int | None) -> Iterator[bytes]:
+def _whole_lines(file: Any, held: bytes, stop: int | None, size: int) -> Iterator[bytes]:
     """Pieces that end at line ends; with `stop`, no line that starts at or after that byte of the file."""
     while True:
         # Where `held` begins in the file: everything before it has been handed out.
         if stop is not None and file.tell() - len(held) >= stop:
             return
-        wanted = _PIECE_BYTES if stop is None else min(_PIECE_BYTES, max(stop - file.tell(), 0))
+        wanted = size if stop is None else min(size, max(stop - file.tell(), 0))
         data = held + file.read(wanted)
         if not data:
             return

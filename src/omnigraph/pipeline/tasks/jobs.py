@@ -5,50 +5,28 @@ On Spark only the DataFrame API is used, so the same code runs on a local sessio
 
 from __future__ import annotations
 
-import logging
 import pickle
-import re
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.display import counted
+from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.errors import OmnigraphError, StorageError
-from omnigraph.pipeline.spark.session import is_connect, log_file, parallelism, without_warnings
+from omnigraph.pipeline.spark.session import parallelism
+from omnigraph.pipeline.tasks.shared import FEW_BYTES
+from omnigraph.pipeline.tasks.watching import Progress, Report, spark_job
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-_log = logging.getLogger(__name__)
 _ANSWERS = "answer binary"
 _SCHEMA = pa.schema([pa.field("answer", pa.binary())])
-_POLL_SECONDS = 0.25
-# Beyond this, items are not part of what every task is sent.
-_FEW_BYTES = 1 << 16
-_JOB_GROUP = "spark.jobGroup.id"
-_JOB_DESCRIPTION = "spark.job.description"
-_REASON = re.compile(r"^(?:Caused by: )?(?:[\w.]+\.)?(\w+(?:Error|Exception|Exceeded|NotFound)): (.*)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a stage of a load is; `rows` and `bytes` are known when the stage is done."""
-
-    stage: str
-    done: int
-    total: int
-    rows: int = 0
-    bytes: int = 0
-
-
-Report = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +64,7 @@ class Tasks(Protocol):
         """The answer for each item, in order; an OmnigraphError of an item is raised here, the first item's first.
 
         `work` may be shipped elsewhere and may run more than once for an item. `about` says what the items concern,
-        for people who watch.
+        for people who watch. What a checkpoint raises while tasks run ends them first.
         """
         ...
 
@@ -114,6 +92,7 @@ class LocalTasks:
         begin = time.perf_counter()
 
         def timed(item: Item) -> tuple[Answer, float]:
+            checkpoint()
             start = time.perf_counter()
             return work(item), time.perf_counter() - start
 
@@ -150,8 +129,7 @@ class SparkTasks:
         if not items:
             return []
         begin = time.perf_counter()
-        described = _described(self.spark, stage, about, len(items))
-        with without_warnings(), _watched(self.spark, stage, len(items), report), translated(stage), described:
+        with spark_job(self.spark, stage, len(items), report=report, about=about):
             rows = self._frame(work, items).collect()
         found = {at: (answer, seconds) for at, answer, seconds in (pickle.loads(row.answer) for row in rows)}
         spent = [seconds for _, seconds in found.values()]
@@ -162,7 +140,7 @@ class SparkTasks:
     def _frame(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> Any:
         """A frame whose partitions are the tasks; many items travel as its rows, each to the task that works on it."""
         packed = [pickle.dumps(item) for item in items]
-        if sum(map(len, packed)) <= _FEW_BYTES:
+        if sum(map(len, packed)) <= FEW_BYTES:
 
             def numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 for batch in batches:
@@ -192,7 +170,11 @@ class ClockedTasks:
 
     @property
     def cores(self) -> int:
-        return self._tasks.cores
+        before = len(self.measured)
+        found = self._tasks.cores
+        for waited in self.measured[before:]:  # for a session of which that is not known before it is there
+            self._clock.shift("read", waited.stage, waited.seconds)
+        return found
 
     def run(
         self,
@@ -242,70 +224,3 @@ def _unpacked(answer: tuple[str, Any]) -> Any:
     error.args = args
     error.__dict__.update(state)
     raise error
-
-
-@contextmanager
-def translated(stage: str) -> Iterator[None]:
-    """Turn what Spark raises into one line about what went wrong; the stack goes to the log."""
-    try:
-        yield
-    except OmnigraphError:
-        raise
-    except Exception as error:
-        _log.debug("Spark failed while %s", stage, exc_info=True)
-        reasons = _REASON.findall(str(error))
-        told = f"{reasons[-1][0]}: {reasons[-1][1]}" if reasons else str(error).strip().partition("\n")[0]
-        raise StorageError(f"the Spark job '{stage}' failed: {told}; see {log_file()}", kind="Transient") from error
-
-
-@contextmanager
-def _described(spark: Any, stage: str, about: str, tasks: int) -> Iterator[None]:
-    """Call the jobs of a stage by its name and by what it works on, where Spark shows them; what was set comes back."""
-    told = f"omnigraph {stage}{f' of {about}' if about else ''} ({counted(tasks, 'task')})"
-    if is_connect(spark):
-        tag = f"omnigraph-{stage}"
-        spark.addTag(tag)
-        try:
-            yield
-        finally:
-            spark.removeTag(tag)
-        return
-    context = spark.sparkContext
-    before = {name: context.getLocalProperty(name) for name in (_JOB_GROUP, _JOB_DESCRIPTION)}
-    context.setLocalProperty(_JOB_GROUP, f"omnigraph-{stage}")
-    context.setLocalProperty(_JOB_DESCRIPTION, told)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            context.setLocalProperty(name, value)
-
-
-@contextmanager
-def _watched(spark: Any, stage: str, total: int, report: Report | None) -> Iterator[None]:
-    if report is None:
-        yield
-        return
-    report(Progress(stage, 0, total))
-    if is_connect(spark):
-        yield
-        return
-    over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(spark, stage, total, report, over), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
-
-
-def _watch(spark: Any, stage: str, total: int, report: Report, over: threading.Event) -> None:
-    tracker = spark.sparkContext.statusTracker()
-    seen = 0
-    while not over.wait(_POLL_SECONDS):
-        infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        done = max((info.numCompletedTasks for info in infos if info is not None), default=seen)
-        if seen < done < total:
-            seen = done
-            report(Progress(stage, done, total))

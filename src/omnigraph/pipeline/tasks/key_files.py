@@ -25,7 +25,11 @@ _LENGTHS = struct.Struct("<II")
 
 def write_key_file(path: str, rows: pa.Table, spread: list[str], partitions: int) -> None:
     """Write rows by the partitions of some of their columns, within each in the order given; nulls are left out."""
-    numbers = partition_numbers([one_array(rows[name]) for name in spread], partitions)
+    write_numbered(path, rows, partition_numbers([one_array(rows[name]) for name in spread], partitions), partitions)
+
+
+def write_numbered(path: str, rows: pa.Table, numbers: np.ndarray, partitions: int) -> None:
+    """Write rows by the partition of each, within each in the order given; those of partition -1 are left out."""
     order = np.argsort(numbers.astype(np.int16), kind="stable")  # short numbers are sorted by their digits
     counts = np.bincount(numbers + 1, minlength=partitions + 1)
     sorted_rows = rows.take(pa.array(order[counts[0] :])).combine_chunks()

@@ -30,10 +30,12 @@ Coded = tuple[pa.Table, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """What every check knows: the parts by table, the pinned tables, and how many findings to name.
+    """What every check knows: the parts by table, the pinned tables, and where it may write.
 
-    With more than one partition, `committed` says where the key columns of committed rows are, by table and by the
-    columns that they are partitioned by; `moved` where the edges are to which this load gives another source.
+    It answers with `samples` findings, and puts no more into words unless all are wanted `in_words`, for a report.
+    `splits` is how many the input has. With more than one partition, `committed` says where the key columns of
+    committed rows are, by table and by the columns that they are partitioned by; `moved` where the edges are to which
+    this load gives another source.
     """
 
     root: Root
@@ -41,7 +43,10 @@ class CheckJob:
     snapshot: Snapshot
     mode: LoadMode
     parts: Mapping[str, tuple[Part, ...]]
-    limit: int | None
+    scratch: str
+    samples: int
+    in_words: bool = False
+    splits: int = 1
     partitions: int = 1
     held_rows: int = 8 << 20
     committed: Mapping[tuple[str, tuple[str, ...]], tuple[str, ...]] = field(default_factory=dict)
@@ -50,6 +55,11 @@ class CheckJob:
     @property
     def view(self) -> View:
         return View(self.snapshot, self.catalog, None, OpenTables(self.root))
+
+    @property
+    def limit(self) -> int | None:
+        """How many findings of a partition are put into words; None for all."""
+        return None if self.in_words else self.samples
 
     @property
     def merges(self) -> bool:
@@ -67,6 +77,11 @@ class CheckJob:
 def place_of_code(code: int) -> tuple[int, int]:
     """(split, position) of a row."""
     return code >> _SPLIT_SHIFT, code & ((1 << _SPLIT_SHIFT) - 1)
+
+
+def place_of_codes(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(split, position) of many rows."""
+    return codes >> _SPLIT_SHIFT, codes & ((1 << _SPLIT_SHIFT) - 1)
 
 
 def code_of(part: Part) -> int:

@@ -10,7 +10,7 @@ from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.values.arrow import table_types
 from omnigraph.pipeline.tasks.buckets import partitions_for
 from omnigraph.pipeline.tasks.checks import largest, touched_edges
-from omnigraph.pipeline.tasks.jobs import Report, Tasks
+from omnigraph.pipeline.tasks.jobs import Tasks
 from omnigraph.pipeline.tasks.key_rows import CheckJob, explicit
 from omnigraph.pipeline.tasks.key_sets import (
     CommittedKeys,
@@ -21,6 +21,7 @@ from omnigraph.pipeline.tasks.key_sets import (
     write_committed_keys,
 )
 from omnigraph.pipeline.tasks.stage_driver import Tuning
+from omnigraph.pipeline.tasks.watching import Report
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import open_table
 

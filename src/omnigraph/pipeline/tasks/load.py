@@ -17,19 +17,24 @@ from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.spark.session import may_start_here, spark_session
-from omnigraph.pipeline.tasks.checks import Found, Phase, plan_checks, run_check
+from omnigraph.pipeline.spark.session import is_local, is_started, spark_session
+from omnigraph.pipeline.tasks.answers import Answer, Phase
+from omnigraph.pipeline.tasks.checks import plan_checks, run_check
 from omnigraph.pipeline.tasks.jobs import ClockedTasks, LocalTasks, SparkTasks, Tasks
 from omnigraph.pipeline.tasks.key_rows import CheckJob
 from omnigraph.pipeline.tasks.key_stage import KeyStage, check_rows
-from omnigraph.pipeline.tasks.refusal import SetRefusals, about_sources, raise_refusals
+from omnigraph.pipeline.tasks.left_out import Joined
+from omnigraph.pipeline.tasks.refusal import SetRefusals, raise_refusals
 from omnigraph.pipeline.tasks.replace import Arranged, arrange
 from omnigraph.pipeline.tasks.resume import Resumed, take_over
+from omnigraph.pipeline.tasks.samples import about_sources
+from omnigraph.pipeline.tasks.shared import Shared
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Staging, Tuning
 from omnigraph.pipeline.tasks.starting import StartingTasks
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import AppendParts, OverwriteParts, ReplaceParts, Step, TableWrite, WriteSet
+from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.maintenance.load_claims import claimed, discard_abandoned, require_part
 from omnigraph.storage.manifest.epochs import require_next
 from omnigraph.storage.manifest.snapshot import Snapshot
@@ -45,8 +50,8 @@ def load_on_spark(graph: Access, request: LoadRequest) -> LoadResult:
     given = request.spark
     if given is not None and not isinstance(given, str):
         return load(graph, request, SparkTasks(given))
-    if may_start_here(given) and not os.environ.get(failpoints.ENVIRONMENT):
-        return load(graph, request, StartingTasks(given))
+    if not is_started() and not os.environ.get(failpoints.ENVIRONMENT):
+        return load(graph, request, StartingTasks(given, here=is_local(given)))
     with request.clock.stage("start"):
         session = spark_session(given)
     return load(graph, request, SparkTasks(session))
@@ -101,7 +106,7 @@ def load(
         rejected=dict(sorted(work.refused.items())) if request.on_error == "skip" else {},
         dry_run=request.dry_run,
         embeddings=work.staging.embeddings,
-        skipped=dict(sorted(work.skipped.items())),
+        skipped=dict(sorted(work.left_out.items())),
         examples=work.examples() if request.dry_run else {},
     )
 
@@ -150,6 +155,16 @@ class _Load:
         return self._staging
 
     @property
+    def _reads_rows(self) -> bool:
+        """Whether what is staged depends on the rows of the state that the load is made on."""
+        return self.request.mode == "patch" or self.request.order_by is not None
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many rows were left out although nothing is wrong with them, by type."""
+        return self.skipped + self.staging.late
+
+    @property
     def refused(self) -> Counter[str]:
         """How many rows were refused, by code."""
         return self.staging.refused + self._refused_in_sets
@@ -166,18 +181,21 @@ class _Load:
         mine = {key: sum(part.rows for part in found) for key, found in self.staging.parts.items()}
         return {key.removeprefix(f"{kind}:"): rows for key, rows in mine.items() if key.startswith(f"{kind}:")}
 
-    def prepare(self, txn: Txn) -> WriteSet:
+    def prepare(self, txn: Txn) -> WriteSet | None:
         """Stage and check on one captured state; a load that does not skip raises the first violation, with what else
-        it would have left out."""
+        it would have left out.
+
+        There is nothing to commit when every row was left out, but a batch of a stream is put on record all the same.
+        """
         if self.request.epoch is not None:
             require_next(txn.state.lineage, self.request.epoch)
         with self.request.clock.stage("read"):  # what is neither a task nor the commit
             return self._prepare(txn)
 
-    def _prepare(self, txn: Txn) -> WriteSet:
+    def _prepare(self, txn: Txn) -> WriteSet | None:
         view = self.graph.view_in(txn)
         head = txn.state.effective_head
-        stale = self.request.mode == "patch" and self._staged_on != head
+        stale = self._reads_rows and self._staged_on != head
         if self._staging is None or stale or self._staging.job.catalog.ir_hash != view.catalog.ir_hash:
             self._stage(view)
             self._staged_on = head
@@ -196,6 +214,8 @@ class _Load:
         share = check_rows(job.parts, self.tasks, self.tuning)
         arranged = arrange(job, matched, self.tasks, self.request.progress, share)
         tables = tuple(TableWrite(key, (self._step(view, mine),)) for key, mine in arranged.items())
+        if not tables and self.request.epoch is None and (self.refused or self.left_out):
+            return None
         return WriteSet(
             writer_kind="Load",
             tables=tables,
@@ -218,8 +238,8 @@ class _Load:
         if self.done is not None and self.done.job.catalog.ir_hash == view.catalog.ir_hash:
             self._staging = Staging.taken_over(self.done, self.request, self.tasks)
         else:
-            patched = _travelling(view.snapshot) if self.request.mode == "patch" else None
-            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs, self.resumed, patched)
+            stored = _travelling(view.snapshot) if self._reads_rows else None
+            place = Place(self.graph.store.root, self.load_id, self.graph.external_blobs, self.resumed, stored)
             self._staging = Staging.of(place, view.catalog, self.request, self.tasks, self.tuning)
         if self._too_many():
             self._give_up()
@@ -250,20 +270,26 @@ class _Load:
         found = self._run_checks(job, _IDENTITY)
         if self._refuse(found):
             return None
-        superseded = [(result.check.table_key, code) for result in found for code in result.superseded]
+        superseded = [answer.superseded for answer in found if answer.superseded is not None]
         if superseded:
             # The last row of an id wins; which rows remain decides what the edges are checked against.
-            self.staging.drop(superseded)
+            self._drop(self.staging.joined(superseded))
             return None
         if self._refuse(self._run_checks(replace(job, moved=_moved(found)), _EDGES)):
             return None
-        return frozenset(location for result in found for location in result.matched_parts)
+        return frozenset(job.parts[each.check.table_key][at].location for each in found for at in each.matched)
 
-    def _run_checks(self, job: CheckJob, phases: Sequence[Phase]) -> list[Found]:
+    def _drop(self, joined: Joined) -> None:
+        self.staging.leave_out(joined)
+        self.staging.stage_again(joined)
+
+    def _run_checks(self, job: CheckJob, phases: Sequence[Phase]) -> list[Answer]:
         checks = plan_checks(job, phases, task_rows=check_rows(job.parts, self.tasks, self.tuning))
         about = f"{', '.join(dict.fromkeys(check.table_key for check in checks))}: {self._staged()}"
-        report = self.request.progress
-        return self.tasks.run(lambda check: run_check(job, check), checks, stage="check", report=report, about=about)
+        report, shared = self.request.progress, Shared(job, self.graph.store.root.child(job.scratch))
+        return self.tasks.run(
+            lambda check: run_check(shared.value, check), checks, stage="check", report=report, about=about
+        )
 
     def _staged(self) -> str:
         """How much was staged, for people who watch: Spark shows no numbers of a Python task but in names of jobs."""
@@ -277,19 +303,25 @@ class _Load:
             _travelling(view.snapshot),
             self.request.mode,
             self.staging.parts,
-            None if self.request.rejects is not None else self.tuning.samples,
+            load_directory(self.load_id),
+            self.tuning.samples,
+            in_words=self.request.rejects is not None,
+            splits=len(self.staging.splits),
         )
 
-    def _leave_out(self, found: Sequence[Found]) -> bool:
+    def _leave_out(self, found: Sequence[Answer]) -> bool:
         """Drop edges to nodes that are not there, of the types whose mapping says so."""
         mine = [each for each in found if each.check.phase == "endpoints" and each.check.table_key in self._skips]
-        rows = {(each.check.table_key, code) for each in mine for _, codes in each.refused for code in codes.tolist()}
-        self.skipped += Counter(key.removeprefix("edge:") for key, _ in rows)
-        if rows:
-            self.staging.drop(sorted(rows))
-        return bool(rows)
+        files = [each.refused for each in mine if each.refused is not None]
+        if not files:
+            return False
+        joined = self.staging.joined(files)
+        for (key, _), count in joined.counts.items():
+            self.skipped[key.removeprefix("edge:")] += count
+        self._drop(joined)
+        return True
 
-    def _refuse(self, found: Sequence[Found]) -> bool:
+    def _refuse(self, found: Sequence[Answer]) -> bool:
         """Drop the rows that the checks refuse and say that there were some; raise when that cannot help, or helps no
         more."""
         named = SetRefusals.of(found)
@@ -297,17 +329,23 @@ class _Load:
             return False
         if self._skips and named.rank == 1 and self._leave_out(found):
             return True
-        self._refused_in_sets += named.counts
+        told = self.request.rejects is not None
+        joined = self.staging.joined(named.files, in_words=told)
+        for (_, code), count in joined.counts.items():
+            self._refused_in_sets[code] += count
+        self._name(named)
+        self.staging.leave_out(joined, told=told)
+        if not named.drops or self._too_many():
+            self._give_up()
+        self.staging.stage_again(joined)
+        return True
+
+    def _name(self, refused: SetRefusals) -> None:
+        """Keep some findings with their lines, where somebody is going to be told."""
         wanted = self.tuning.samples - len(self._found_in_sets)
         told = self.request.on_error == "stop" or self.request.max_errors is not None or self.request.dry_run
-        if wanted > 0 and (told or not named.rows):
-            self._found_in_sets += self.staging.placed(about_sources(named.violations)[:wanted])
-        if self.request.rejects is not None:
-            self.staging.note_reasons(named.violations)
-        if not named.rows or self._too_many():
-            self._give_up()
-        self.staging.drop([(key, code) for key, codes in named.rows.items() for code in codes.tolist()])
-        return True
+        if wanted > 0 and (told or not refused.drops):
+            self._found_in_sets += self.staging.placed(about_sources(refused.violations)[:wanted])
 
     # --- the write set -------------------------------------------------------------------------
 
@@ -318,7 +356,8 @@ class _Load:
             return OverwriteParts(stored_schema(table_types(view.catalog)[mine.table_key]), mine.fresh, rows)
         if mine.replacing:
             version = view.table(table_types(view.catalog)[mine.table_key]).version
-            return ReplaceParts(mine.replacing, mine.fresh, rows, mine.places, version)
+            known = mine.replaced, mine.numbers, mine.withdrawn
+            return ReplaceParts(mine.replacing, mine.fresh, rows, *known, version)
         return AppendParts(mine.fresh, rows)
 
 
@@ -332,7 +371,7 @@ def _load_id(before: Prestaged | Resumed | None) -> str:
             return new_ulid()
 
 
-def _moved(found: Sequence[Found]) -> dict[str, tuple[str, ...]]:
+def _moved(found: Sequence[Answer]) -> dict[str, tuple[str, ...]]:
     """Where the edges are listed that get another source, by table."""
     places: dict[str, tuple[str, ...]] = {}
     for result in found:

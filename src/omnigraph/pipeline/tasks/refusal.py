@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-import numpy as np
-
 from omnigraph.engine.intake.violations import Violation
-from omnigraph.pipeline.tasks.checks import Found, Phase
+from omnigraph.pipeline.tasks.answers import Answer, Phase
+from omnigraph.pipeline.tasks.left_out import Findings
+from omnigraph.pipeline.tasks.samples import in_order
 from omnigraph.pipeline.tasks.splits import Split
 from omnigraph.pipeline.tasks.stage import Staged, value_order
 
@@ -56,52 +56,28 @@ def moved(violation: Violation, shift: int) -> Violation:
 
 @dataclass(frozen=True, slots=True)
 class SetRefusals:
-    """What the first phase with findings refuses: findings in the validator's order, and rows by table.
-
-    A row counts once, under the first code that it was found with; a finding about no row counts by itself.
-    """
+    """What the first phase with findings refuses: some findings in the validator's order, and where all rows are."""
 
     violations: list[Violation]
-    rows: dict[str, np.ndarray]
-    counts: Counter[str]
+    files: list[Findings]
+    drops: bool  # whether there is a row that could go
     rank: int  # of the phase that found them
 
     @classmethod
-    def of(cls, found: Iterable[Found]) -> SetRefusals | None:
+    def of(cls, answers: Iterable[Answer]) -> SetRefusals | None:
         """None when nothing was found."""
-        bad = [result for result in found if result.violations]
+        bad = [answer for answer in answers if answer.refused is not None]
         if not bad:
             return None
-        rank = min(_RANK[result.check.phase] for result in bad)
-        mine = [result for result in bad if _RANK[result.check.phase] == rank]
-        violations = sorted((each for result in mine for each in result.violations), key=lambda v: _set_order(rank, v))
-        counts = Counter(each.code for each in violations if each.line is None)
-        rows: dict[str, np.ndarray] = {}
-        for result in mine:
-            for code, codes in result.refused:
-                before = rows.get(result.check.table_key, np.zeros(0, np.int64))
-                counts[code] += len(np.setdiff1d(codes, before))
-                rows[result.check.table_key] = np.union1d(before, codes)
-        return cls(violations, {key: codes for key, codes in rows.items() if len(codes)}, counts, rank)
-
-
-def _set_order(rank: int, violation: Violation) -> tuple[str, str, object, int]:
-    last: object = violation.property_name != "src" if rank == 1 else violation.property_name or ""
-    return (violation.table_key or "", violation.ids[0], last, violation.line or 0)
-
-
-def about_sources(found: Iterable[Violation]) -> list[Violation]:
-    """Findings as errors name them: too many edges are told once for their source, not for each row that has to go."""
-    told = (replace(each, line=None) if each.code == "W014" else each for each in found)
-    return list(dict.fromkeys(told))
+        rank = min(_RANK[answer.check.phase] for answer in bad)
+        mine = [answer for answer in bad if _RANK[answer.check.phase] == rank]
+        violations = in_order(violation for answer in mine for violation in answer.violations)
+        files = [answer.refused for answer in mine if answer.refused is not None]
+        return cls(violations, files, any(answer.drops for answer in mine), rank)
 
 
 def raise_refusals(samples: Sequence[Violation], counts: Counter[str]) -> None:
-    """Raise the first finding as the error it is anywhere else, with the rest as notes."""
+    """Raise the first finding as the error it is anywhere else, with the counts of all and further ones in words."""
     error = samples[0].error()
-    if counts.total() > 1:
-        told = ", ".join(f"{count} x {code}" for code, count in sorted(counts.items()))
-        error.add_note(f"refused: {told}")
-        for other in samples[1:]:
-            error.add_note(f"  {other.code}: {other.text()}")
+    error.among(counts, [f"{other.code}: {other.text()}" for other in samples[1:]])
     raise error

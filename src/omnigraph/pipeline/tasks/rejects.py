@@ -16,8 +16,9 @@ from omnigraph.engine.intake.inputs.files import open_input, open_output
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.ids import ulid_number
 from omnigraph.pipeline.tasks.decode import source_texts
+from omnigraph.pipeline.tasks.left_out import reasons_in, said_of_no_row
 from omnigraph.pipeline.tasks.splits import Split
-from omnigraph.pipeline.tasks.stage import Reasons, StageJob, generated_ids, refused_lines
+from omnigraph.pipeline.tasks.stage import StageJob, generated_ids, refused_lines
 
 REJECTS_FILE = "rejects.jsonl"
 _ENDINGS = (".jsonl", ".ndjson")
@@ -25,23 +26,29 @@ _ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 _GENERATED = "(generated)"
 
 
-def reject_split(job: StageJob, split: Split, reasons: Reasons, path: str, splits: int) -> None:
-    """Write the entries of one split; writing them again replaces them, so a repeated task reports nothing twice."""
-    found = refused_lines(job, split, reasons)
-    texts = source_texts(split, job.catalog, job.firsts.get(split.index, split.first or 1), found.keys())
+def reject_split(job: StageJob, split: Split | None, left_out: str, path: str, *, splits: int) -> None:
+    """Write the entries of one split, or of findings that are about no row of the input.
+
+    Writing them again replaces them, so a repeated task reports nothing twice.
+    """
+    if split is None:
+        with open_output(path) as file:
+            file.write(_lines(_entry(None, None, None, [each], range(0)) for each in said_of_no_row(left_out)))
+        return
+    found = refused_lines(job, split, reasons_in(left_out))
+    texts = source_texts(split, job.catalog, split.first or 1, found.keys())
     new = generated_ids(job, splits)
     entries = (_entry(split.source.shown, line, texts.get(line), found[line], new) for line in sorted(found))
     with open_output(path) as file:
         file.write(_lines(entries))
 
 
-def join_rejects(place: str, paths: Sequence[str], others: Sequence[Violation]) -> None:
-    """One file of what the tasks have written, and of findings that are about no row of the input."""
+def join_rejects(place: str, paths: Sequence[str]) -> None:
+    """One file of what the tasks have written."""
     with open_output(rejects_file(place)) as target:
         for path in paths:
             with open_input(path) as part:
                 shutil.copyfileobj(part, target)
-        target.write(_lines(_entry(None, None, None, [each], range(0)) for each in others))
 
 
 def rejects_file(place: str) -> str:

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.embedding import FillPlan
@@ -20,6 +21,7 @@ from omnigraph.engine.intake.records import LINE, Fill, Intake, TypeRows, concat
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import to_stored
 from omnigraph.engine.values.result import EmbedCounts, LoadMode
+from omnigraph.engine.values.rowset import one_array
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.committed import PinnedRows
@@ -28,6 +30,7 @@ from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.tasks.decode import decode_split
 from omnigraph.pipeline.tasks.key_sets import Part, sets_of_part, write_keys
+from omnigraph.pipeline.tasks.left_out import Reasons, positions_left_out
 from omnigraph.pipeline.tasks.splits import Split, require_here
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
@@ -41,19 +44,14 @@ PART_ROWS = 1 << 20
 _IDS_PER_SPLIT = 1 << 40
 
 
-Reasons: TypeAlias = Mapping[str, Mapping[int, Sequence[Violation]]]
-"""What sets have against rows of one split: table → position → findings."""
-
-
 @dataclass(frozen=True, slots=True)
 class StageJob:
     """What every staging task knows.
 
-    `firsts` are the numbers of the first lines of splits, as far as they are known. `dropped` names rows to leave out,
-    split → table → ascending positions among the rows that pass their own checks. `failpoints` arms workers that were
-    started before the driver was. Key columns are partitioned while they are in memory, in parts that have at least
-    `keyed_rows` rows for each of the `partitions`. With `records` a task leaves word of what it staged. `patched` is
-    the state whose rows complete those of a patch.
+    `failpoints` arms workers that were started before the driver was. Key columns are partitioned while they are in
+    memory, in parts that have at least `keyed_rows` rows for each of the `partitions`. With `records` a task leaves
+    word of what it staged. `stored` is the state whose rows complete those of a patch, and which rows are compared
+    with that have an `order_by`.
     """
 
     root: Root
@@ -69,19 +67,20 @@ class StageJob:
     skip: bool = False
     write: bool = True
     max_errors: int | None = None
-    firsts: Mapping[int, int] = field(default_factory=dict)
-    dropped: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     failpoints: str = ""
     fill: FillPlan = field(default_factory=FillPlan)
     external: ExternalBlobPolicy | None = None
-    patched: Snapshot | None = None
+    stored: Snapshot | None = None
+    order_by: str | None = None
 
     def intake(self, filling: Fill) -> Intake:
         """What a task does for its values; rows of a patch are completed from the state that it is made on."""
-        if self.patched is None:
-            return Intake(filling, self.external)
-        view = View(self.patched, self.catalog, None, OpenTables(self.root))
-        return Intake(filling, self.external, PinnedRows(view).rows_of)
+        return Intake(filling, self.external, self.stored_rows().rows_of if self.mode == "patch" else None)
+
+    def stored_rows(self) -> PinnedRows:
+        """The rows of the state that this load is made on."""
+        assert self.stored is not None
+        return PinnedRows(View(self.stored, self.catalog, None, OpenTables(self.root)))
 
     def again(self) -> StageJob:
         """The job for decoding a split that was staged already: no provider is asked for a vector twice."""
@@ -100,6 +99,7 @@ class Staged:
     misread: list[Violation] = field(default_factory=list)
     misvalued: list[Violation] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)  # rows that are older than stored ones, by type
     embeddings: EmbedCounts = field(default_factory=EmbedCounts)
     referred: list[str] = field(default_factory=list)
 
@@ -108,15 +108,17 @@ class Staged:
         return sum(part.rows for part in self.parts)
 
 
-def stage_split(job: StageJob, split: Split) -> Staged:
-    """Decode, check and write one split; the same call gives the same rows and ids again."""
+def stage_split(job: StageJob, split: Split, left_out: str = "") -> Staged:
+    """Decode, check and write one split, but for the rows that a file names; the same call gives the same rows and ids
+    again."""
     require_here(split)
     with ExitStack() as held:
         if job.failpoints:
-            held.enter_context(failpoints.armed(job.failpoints))
+            # Each task is armed by itself, and `@n` means the n-th split nevertheless.
+            held.enter_context(failpoints.armed(job.failpoints, {"load.split_staged_at_first": split.index}))
         held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
-        staged = _Stager(job, split).run()
-    if job.records and not staged.refused and split.index not in job.dropped:
+        staged = _Stager(job, split, left_out).run()
+    if job.records and not staged.refused and not left_out:
         open_objects(job.root).write(record_name(job.load_id, split.index), _record(split, staged), durable=False)
     return staged
 
@@ -139,10 +141,12 @@ def _record(split: Split, staged: Staged) -> str:
     return json.dumps(told)
 
 
-def decoded_places(job: StageJob, split: Split, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
+def decoded_places(
+    job: StageJob, split: Split, left_out: str, wanted: Mapping[str, Sequence[int]]
+) -> dict[tuple[str, int], int]:
     """The lines of some rows of a split, by table and position among the rows that were staged."""
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        return _Stager(job.again(), split).places(wanted)
+        return _Stager(job.again(), split, left_out).places(wanted)
 
 
 def refused_lines(job: StageJob, split: Split, reasons: Reasons) -> dict[int, list[Violation]]:
@@ -151,7 +155,7 @@ def refused_lines(job: StageJob, split: Split, reasons: Reasons) -> dict[int, li
     `reasons` are those that checks of sets have found, table → position among the rows that pass their own checks.
     """
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        alone = replace(job.again(), samples=None, write=False, dropped={})
+        alone = replace(job.again(), samples=None, write=False)
         return _Stager(alone, split).refused_lines(reasons)
 
 
@@ -163,9 +167,10 @@ def generated_ids(job: StageJob, splits: int) -> range:
 class _Stager:
     """One task's work on one split."""
 
-    def __init__(self, job: StageJob, split: Split) -> None:
+    def __init__(self, job: StageJob, split: Split, left_out: str = "") -> None:
         self.job = job
         self.split = split
+        self._left_out = positions_left_out(left_out)
         self.staged = Staged(split.index)
         self._filling = job.fill.filling()
         self._held: dict[str, list[TypeRows]] = {}
@@ -220,7 +225,7 @@ class _Stager:
     def _good_rows(self) -> Iterator[tuple[str, TypeRows]]:
         job, staged = self.job, self.staged
         seen: Counter[str] = Counter()
-        first = staged.counted_from = job.firsts.get(self.split.index, self.split.first or 1)
+        first = staged.counted_from = self.split.first or 1
         for piece in decode_split(self.split, job.catalog, first, job.intake(self._filling)):
             staged.lines += piece.lines
             staged.bytes += piece.bytes
@@ -228,7 +233,7 @@ class _Stager:
             if not self._paying:
                 self._filling.plan = job.fill.as_dry_run()  # nothing will be kept, so nothing is paid for
             for key, decoded in piece.decoded.types.items():
-                rows = self._valued(decoded)
+                rows = self._in_order(self._valued(decoded))
                 kept = self._without_dropped(key, rows, seen[key])
                 seen[key] += rows.rows.num_rows
                 if kept.rows.num_rows:
@@ -251,6 +256,19 @@ class _Stager:
         self._refuse(found, self.staged.misvalued, total)
         return _filtered(rows, keep)
 
+    def _in_order(self, rows: TypeRows) -> TypeRows:
+        """The rows that are not older than the stored ones of their ids; one without a value is older than any."""
+        name = self.job.order_by
+        if name is None or rows.fresh or not rows.rows.num_rows:
+            return rows
+        ids = one_array(rows.rows["id"])
+        stored = self.job.stored_rows().rows_of(rows.info, pc.unique(ids))
+        found = one_array(stored[name]).take(pc.index_in(ids, one_array(stored["id"])))
+        late = pc.fill_null(pc.less(one_array(rows.rows[name]), found), found.is_valid())
+        kept = _filtered(rows, pc.invert(late).to_numpy(zero_copy_only=False))
+        self.staged.late[rows.info.name] += rows.rows.num_rows - kept.rows.num_rows
+        return kept
+
     def _refuse(
         self, found: Sequence[Violation], samples: list[Violation], counted: Counter[str] | None = None
     ) -> None:
@@ -263,7 +281,7 @@ class _Stager:
 
     def _without_dropped(self, key: str, rows: TypeRows, before: int) -> TypeRows:
         """Leave out what earlier rounds of set checks have refused."""
-        dropped = self.job.dropped.get(self.split.index, {}).get(key)
+        dropped = self._left_out.get(key)
         if dropped is None:
             return rows
         keep = np.ones(rows.rows.num_rows, bool)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.embeddings.cache import shared
@@ -19,12 +17,14 @@ from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.ids import reserve_ulids
 from omnigraph.pipeline.tasks.buckets import partitions_for
-from omnigraph.pipeline.tasks.jobs import Progress, Tasks
+from omnigraph.pipeline.tasks.jobs import Tasks
 from omnigraph.pipeline.tasks.key_rows import place_of_code
 from omnigraph.pipeline.tasks.key_sets import Part
+from omnigraph.pipeline.tasks.left_out import NOWHERE, Findings, Joined, join_findings, shares
 from omnigraph.pipeline.tasks.refusal import first_lines, row_refusals
 from omnigraph.pipeline.tasks.rejects import join_rejects, reject_split
 from omnigraph.pipeline.tasks.resume import Resumed, adopted, plan_of, write_plan
+from omnigraph.pipeline.tasks.shared import Shared
 from omnigraph.pipeline.tasks.splits import (
     SPLIT_BYTES,
     SPLIT_ROWS,
@@ -37,6 +37,7 @@ from omnigraph.pipeline.tasks.splits import (
 )
 from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_split
 from omnigraph.pipeline.tasks.unpack import unpack, wants_unpacking
+from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
@@ -84,7 +85,7 @@ class Place:
     load_id: str
     external: ExternalBlobPolicy | None = None
     resumed: Resumed | None = None
-    patched: Snapshot | None = None
+    stored: Snapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,8 @@ def stage_job(
         failpoints=os.environ.get(failpoints.ENVIRONMENT, "") if elsewhere else "",
         fill=_fill_plan(catalog, request, cores),
         external=place.external,
-        patched=place.patched,
+        stored=place.stored,
+        order_by=request.order_by,
     )
 
 
@@ -135,8 +137,8 @@ class Staging:
         self.tasks = tasks
         self.splits = splits
         self._staged: dict[int, Staged] = {}
-        self._reasons: dict[int, dict[str, dict[int, list[Violation]]]] = {}
-        self._unplaced: list[Violation] = []
+        self._left_out: dict[int, str] = {}  # files of the rows that checks of sets have refused, by split
+        self._told: set[int] = set()  # those of which the rejects have something to say
 
     @classmethod
     def of(cls, place: Place, catalog: Catalog, request: LoadRequest, tasks: Tasks, tuning: Tuning) -> Staging:
@@ -193,6 +195,11 @@ class Staging:
         return sum((staged.refused for staged in self._staged.values()), Counter[str]())
 
     @property
+    def late(self) -> Counter[str]:
+        """How many rows were left out because stored ones are newer, by type."""
+        return sum((staged.late for staged in self._staged.values()), Counter[str]())
+
+    @property
     def bytes(self) -> int:
         """How many bytes of input were decoded."""
         return sum(staged.bytes for staged in self._staged.values())
@@ -215,25 +222,28 @@ class Staging:
         """The first refusals of rows by themselves, with file and line."""
         return row_refusals(self.splits, self._staged)
 
-    def drop(self, rows: Sequence[tuple[str, int]]) -> None:
-        """Leave out some rows, given by table and row code."""
-        gone: dict[int, dict[str, list[int]]] = {}
-        for key, code in rows:
-            split, position = place_of_code(code)
-            gone.setdefault(split, {}).setdefault(key, []).append(position)
-        dropped = {split: dict(by_table) for split, by_table in self.job.dropped.items()}
-        for split, by_table in gone.items():
-            for key, positions in by_table.items():
-                before = dropped.setdefault(split, {}).get(key, np.zeros(0, np.int64))
-                dropped[split][key] = np.union1d(before, original_positions(np.array(positions), before))
-        self.job = replace(self._located_job(), dropped=dropped)
-        self._stage([split for split in self.splits if split.index in gone])
+    def joined(self, files: Sequence[Findings], *, in_words: bool = False) -> Joined:
+        """What checks have found about rows of the parts as they are, joined by split."""
+        count, place = len(self.splits), self._place("left-out")
+        shared = Shared(tuple(files), place)
+        work = list(shares(count, 2 * self.tasks.cores, self._left_out))
+        answers = self._run("join", lambda share: join_findings(place, shared.value, share, in_words=in_words), work)
+        return sum(answers, Joined())
+
+    def leave_out(self, joined: Joined, *, told: bool = False) -> None:
+        """Leave rows out from now on; if they are to be told, `write_rejects` says why."""
+        self._left_out |= joined.files
+        self._told |= joined.files.keys() if told else set()
+
+    def stage_again(self, joined: Joined) -> None:
+        """Stage the splits that have lost rows."""
+        self._stage(self._located(joined.files))
 
     def take_back(self) -> None:
-        """Stage again what was dropped."""
-        dropped, self._reasons, self._unplaced = self.job.dropped, {}, []
-        self.job = replace(self._located_job(), dropped={})
-        self._stage([split for split in self.splits if split.index in dropped])
+        """Stage again what was left out."""
+        splits = self._located(self._left_out)
+        self._left_out, self._told = {}, set()
+        self._stage(splits)
 
     def placed(self, found: Sequence[Violation]) -> list[Violation]:
         """Findings whose lines are row codes, with file and physical line; their splits are decoded once more."""
@@ -243,53 +253,47 @@ class Staging:
                 if code is not None:
                     split, position = place_of_code(code)
                     wanted.setdefault(split, {}).setdefault(violation.table_key or "", []).append(position)
-        job = replace(self._located_job(), max_errors=None)
-        splits = [self.splits[index] for index in sorted(wanted)]
-        answers = self._run("locate", lambda split: decoded_places(job, split, wanted[split.index]), splits)
-        lines = {split.index: answer for split, answer in zip(splits, answers, strict=True)}
+        job = replace(self.job, max_errors=None)
+        items = [(split, self._left_out.get(split.index, ""), wanted[split.index]) for split in self._located(wanted)]
+        answers = self._run("locate", lambda item: decoded_places(job, *item), items)
+        lines = {split.index: answer for (split, *_), answer in zip(items, answers, strict=True)}
         return [self._at(violation, lines) for violation in found]
-
-    def note_reasons(self, found: Sequence[Violation]) -> None:
-        """Keep what checks of sets have found about rows that are about to be dropped, for `write_rejects`."""
-        for violation in found:
-            if violation.line is None:
-                self._unplaced.append(violation)
-                continue
-            split, position = place_of_code(violation.line)
-            key = violation.table_key or ""
-            gone = self.job.dropped.get(split, {}).get(key, np.zeros(0, np.int64))
-            at = int(original_positions(np.array([position]), gone)[0])
-            self._reasons.setdefault(split, {}).setdefault(key, {}).setdefault(at, []).append(violation)
 
     def write_rejects(self) -> None:
         """Write every refused row to the place that the caller named, if there is one."""
         wanted = self.request.rejects
         if wanted is None:
             return
-        job, reasons, count = self._located_job(), self._reasons, len(self.splits)
-        place = f"{job.root.uri}/{parts.load_directory(job.load_id)}/rejects"
-        bad = [split for split in self.splits if self._staged[split.index].refused or split.index in reasons]
-        paths = {split.index: f"{place}/{split.index:06d}.jsonl" for split in bad}
-        self._run(
-            "rejects",
-            lambda split: reject_split(job, split, reasons.get(split.index, {}), paths[split.index], count),
-            bad,
-        )
-        join_rejects(wanted, [paths[split.index] for split in bad], self._unplaced)
+        job, count, place = self.job, len(self.splits), self._place("rejects")
+        bad = self._told | {split.index for split in self.splits if self._staged[split.index].refused}
+        items: list[tuple[Split | None, str, str]] = []
+        for split in self._located(bad):
+            told = self._left_out[split.index] if split.index in self._told else ""
+            items.append((split, told, f"{place}/{split.index:06d}.jsonl"))
+        if NOWHERE in self._told:
+            items.append((None, self._left_out[NOWHERE], f"{place}/others.jsonl"))
+        self._run("rejects", lambda item: reject_split(job, *item, splits=count), items)
+        join_rejects(wanted, [path for _, _, path in items])
 
     def _stage(self, splits: Sequence[Split]) -> None:
         job = self.job
-        for staged in self._run("stage", lambda split: stage_split(job, split), splits):
+        items = [(split, self._left_out.get(split.index, "")) for split in splits]
+        for staged in self._run("stage", lambda item: stage_split(job, *item), items):
             self._staged[staged.split] = staged
+
+    def _located(self, splits: Collection[int]) -> list[Split]:
+        """Some splits in their order, with the numbers of their first lines as far as they are known by now."""
+        firsts = first_lines(self.splits, self._staged)
+        return [replace(self.splits[at], first=firsts[at]) for at in sorted(splits) if at != NOWHERE]
+
+    def _place(self, name: str) -> str:
+        return f"{self.job.root.uri}/{parts.load_directory(self.job.load_id)}/{name}"
 
     def _report(self) -> None:
         if self.request.progress is not None:
             every = self._staged.values()
             rows, size = sum(each.rows for each in every), sum(each.bytes for each in every)
             self.request.progress(Progress("stage", len(every), len(every), rows, size))
-
-    def _located_job(self) -> StageJob:
-        return replace(self.job, firsts=first_lines(self.splits, self._staged))
 
     def _at(self, violation: Violation, lines: Mapping[int, Mapping[tuple[str, int], int]]) -> Violation:
         def place(code: int | None) -> tuple[int | None, str | None]:
@@ -328,14 +332,3 @@ def _fill_plan(catalog: Catalog, request: LoadRequest, processes: int) -> FillPl
     if plan.embedder is not None:
         plan = replace(plan, embedder=shared(plan.embedder, processes))
     return plan.as_dry_run() if request.dry_run else plan
-
-
-def original_positions(positions: np.ndarray, dropped: np.ndarray) -> np.ndarray:
-    """Positions among all rows of rows that are counted after some were dropped.
-
-    >>> original_positions(np.array([0, 1, 2]), np.array([1, 2])).tolist()
-    [0, 3, 4]
-    """
-    kept_before = dropped - np.arange(len(dropped))
-    found: np.ndarray = positions + np.searchsorted(kept_before, positions, side="right")
-    return found

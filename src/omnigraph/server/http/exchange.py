@@ -23,7 +23,7 @@ from omnigraph.policy.tokens import ResolvedActor
 from omnigraph.policy.visibility import NOTHING, Visibility
 from omnigraph.server.http import bodies
 from omnigraph.server.http.preferences import preferences
-from omnigraph.server.http.refusal import bad_request, refuse, withheld
+from omnigraph.server.http.refusal import alone, bad_request, refuse, withheld
 from omnigraph.server.process.deployment import Deployment, ServedGraph, claimed
 
 if TYPE_CHECKING:
@@ -216,10 +216,9 @@ class Exchange:
         try:
             return await self.server.pools.write(call)
         except OmnigraphError as error:
-            hidden = withheld(error)
-            if hidden is not None and any([await self.visibility(branch) == NOTHING for branch in branches]):
-                raise hidden from None
-            raise
+            if not any([await self.visibility(branch) == NOTHING for branch in branches]):
+                raise
+            raise withheld(error) or alone(error) from None
 
 
 def named_branch(given: str | None, what: str = "branch") -> str:

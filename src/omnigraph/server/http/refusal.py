@@ -99,7 +99,7 @@ def resource_limit(resource: str, *, limit: int, actual: int) -> Refusal:
 def refusal_of(error: OmnigraphError) -> Refusal:
     """The refusal that an engine error becomes."""
     status = _status(error)
-    details = _details(error)
+    details = {**_details(error), **_refused_rows(error)}
     code = None if details.keys() & _WITHOUT_CODE else _CODES.get(status)
     headers = CHALLENGE if status == 401 else {"Retry-After": SOON} if isinstance(error, _SOON) else {}
     return Refusal(status, _message(error, status), code, details, headers)
@@ -118,6 +118,13 @@ def withheld(error: OmnigraphError) -> Refusal | None:
     if not stored and not isinstance(error, _CONTRADICTIONS):
         return None
     return refuse(_status(error), "the write contradicts rows that this actor may not read; nothing was written")
+
+
+def alone(error: OmnigraphError) -> OmnigraphError:
+    """The error without the other rows that the load refuses: some of them may contradict stored ones."""
+    if isinstance(error, KeyConflict | ValueViolation):
+        error.among({}, ())
+    return error
 
 
 # Details that came after the set of codes was closed.
@@ -142,6 +149,13 @@ def _message(error: OmnigraphError, status: int) -> str:
 def _internal(error: OmnigraphError) -> str:
     """Storage failures name files and versions; callers get the class of the failure, the log gets the rest."""
     return error.message if isinstance(error, PolicyFailed) else f"{error.code}: {INTERNAL}"
+
+
+def _refused_rows(error: OmnigraphError) -> dict[str, Any]:
+    """What a load refuses beside its first row."""
+    if not isinstance(error, KeyConflict | ValueViolation) or not error.refused:
+        return {}
+    return {"refused_rows": {"counts": dict(error.refused), "others": list(error.others)}}
 
 
 def _details(error: OmnigraphError) -> dict[str, Any]:

@@ -112,6 +112,11 @@ DETAILS: dict[str, Shape] = {
         change=ref("OtherChangeOutput"),
     ),
     "RecoveryRequiredOutput": record("The operation in the way.", operation_id=TEXT),
+    "RefusedRowsOutput": record(
+        "How many rows a load refuses, by code, each once under what is wrong with it first; others in words.",
+        counts={"type": "object", "additionalProperties": COUNT},
+        others=listed(TEXT),
+    ),
     "ResourceLimitOutput": record("A limit and what passed it.", resource=TEXT, limit=U64, actual=U64),
 }
 
@@ -126,6 +131,7 @@ _ALL_DETAILS = {
     "published_dataset_version_conflict": ref("PublishedDatasetVersionConflictOutput"),
     "read_set_conflict": ref("ReadSetConflictOutput"),
     "key_conflict": ref("KeyConflictOutput"),
+    "refused_rows": ref("RefusedRowsOutput"),
     "blob_range": ref("BlobRangeOutput"),
     "external_blob_source": ref("ExternalBlobSourceOutput"),
     "precondition_failure": ref("PreconditionFailureOutput"),
@@ -134,7 +140,7 @@ _ALL_DETAILS = {
 
 ERRORS: dict[str, Shape] = {
     "ErrorOutput": record(
-        "Every refusal; at most one detail member says more.",
+        "Every refusal; at most one detail member says more, and `refused_rows` what else a load refuses.",
         ("code", *_ALL_DETAILS),
         error=TEXT,
         code=ref("ErrorCode"),

@@ -20,7 +20,7 @@ class MemoryRows:
     def __init__(self, catalog: Catalog, rows: Mapping[str, Sequence[Row]] | None = None) -> None:
         self._tables = {key: rows_table(info, (rows or {}).get(key, ())) for key, info in table_types(catalog).items()}
 
-    def present(self, table_key: str, ids: pa.Array) -> pa.Array:
+    def present(self, table_key: str, ids: pa.Array | pa.ChunkedArray) -> pa.Array:
         wanted = set(ids.to_pylist())
         return pa.array([found for found in self._ids(table_key) if found in wanted], pa.utf8())
 

@@ -26,7 +26,7 @@ edge Knows: Person -> Person { generation: I32 }
 MODES: tuple[LoadMode, ...] = ("append", "merge", "overwrite")
 _DEFAULT = (20_000, 200_000)
 _SHARE = 10
-_GROUP_ROWS = 1 << 18
+_GROUP_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 `python -m omnigraph.testing.one_commit.proof` prints one line per trial and exits with 1 when a promise was broken.
 `OMNIGRAPH_ONE_COMMIT=1000000,10000000` sets how many nodes and edges a load has; a tenth of that is there before.
+With `--speculation` the loads run on a cluster of two workers, where the first task that writes waits once it has
+written, so that Spark starts it a second time on the other worker.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -30,13 +33,18 @@ from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.one_commit.child import ACTOR, state_of
 from omnigraph.testing.one_commit.data import MODES, Sizes, State, write_base, write_input
+from omnigraph.testing.services.spark_cluster import SPECULATION, Cluster, driver_environment, running_cluster
+from omnigraph.testing.services.spark_events import attempts, event_log, twice
 
 Ending = Literal["old", "new"]
 _CHILD = "omnigraph.testing.one_commit.child"
 _MARK = "OMNIGRAPH_ONE_COMMIT_TRIAL"
 _PATIENCE_SECONDS = 900
 
-# (what happens, at which moment the driver dies, failpoints, what must be left); see `one_commit_child.drive`.
+# The first attempt at the first split ends only when a second one has taken its place.
+_SLOW = "load.split_staged_at_first=sleep:600@1"
+
+# (what happens, at which moment the driver dies, failpoints, what must be left); see `child.drive`.
 _ENDINGS: tuple[tuple[str, str, str, Ending], ...] = (
     ("undisturbed", "", "", "new"),
     ("every worker killed once", "", "load.split_staged_at_first=kill", "new"),
@@ -84,6 +92,7 @@ class Report:
     seen: list[str] = field(default_factory=list)
     commits: int = 0
     told: dict[str, Any] = field(default_factory=dict)
+    twice: Counter[str] | None = None
     problems: list[str] = field(default_factory=list)
 
     def line(self) -> str:
@@ -92,31 +101,51 @@ class Report:
         verdict = "; ".join(self.problems) or "ok"
         return (
             f"{self.trial.name:48} {self.seconds:7.1f} s {memory:>9}  {self.looks:5} looks  "
-            f"{seen:8} {self.commits} commit(s)  {verdict}"
+            f"{seen:8} {self.commits} commit(s)  {self._attempted()}{verdict}"
         )
 
+    def _attempted(self) -> str:
+        if self.twice is None:
+            return ""
+        counts = ", ".join(f"{stage} {count}" for stage, count in sorted(self.twice.items()))
+        return f"{f'twice: {counts}' if counts else 'no task twice':28}  "
 
-def trials() -> Iterator[Trial]:
-    """Every mode with every ending."""
+
+def trials(*, speculation: bool = False) -> Iterator[Trial]:
+    """Every mode with every ending; with speculation, the driver that dies while writing does so once two attempts
+    have written."""
     for mode in MODES:
         for what, moment, spec, ending in _ENDINGS:
+            if speculation:
+                spec = ";".join(filter(None, (_SLOW, spec)))
+                moment = "written twice" if moment == "written" else moment
             yield Trial(mode, what, moment, spec, ending)
 
 
-def run_trial(trial: Trial, place: Path, base: Path, mapping: Path, sizes: Sizes) -> Report:
-    """Play one trial on a copy of the base, then recover, compare, tidy up and write once more."""
+def run_trial(
+    trial: Trial, place: Path, base: Path, mapping: Path, sizes: Sizes, *, cluster: Cluster | None = None
+) -> Report:
+    """Play one trial on a copy of the base, then recover, compare, tidy up and write once more.
+
+    In a cluster, tasks are speculated.
+    """
     root, report = place / "graph", Report(trial)
     shutil.copytree(base, root)
     with og.open(root, read_only=True) as graph:
         known = graph.commits.head()
     begin = time.monotonic()
     with watching(root, place, report, sizes.before(), sizes.after(trial.mode)):
-        _load(trial, root, mapping, report)
+        _load(trial, root, mapping, report, cluster)
         report.seconds = time.monotonic() - begin
         with og.open(root) as graph:
             graph.refresh()
     judge(trial, root, known, sizes, report)
     tidy(root, report)
+    if cluster is not None:
+        report.twice = twice(attempts(_events(root)))
+        # Who dies before the first job has no tasks.
+        if not report.twice["stage"] and trial.moment != "stage":
+            report.problems.append("no task that writes was attempted twice")
     return report
 
 
@@ -147,10 +176,16 @@ def watching(root: Path, place: Path, report: Report, old: State, new: State) ->
         report.problems.append(f"the reader saw {report.seen} instead of {wanted}")
 
 
-def _load(trial: Trial, root: Path, mapping: Path, report: Report) -> None:
+def _load(trial: Trial, root: Path, mapping: Path, report: Report, cluster: Cluster | None) -> None:
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     environment = {**os.environ, _MARK: mark, failpoints.ENVIRONMENT: trial.failpoints}
-    command = [sys.executable, "-m", _CHILD, "drive", str(root), str(mapping), trial.mode, trial.moment]
+    master = "local[2,4]"
+    if cluster is not None:
+        # Its executors are children of the workers, and get the mark from Spark.
+        settings = SPECULATION | event_log(_events(root)) | {f"spark.executorEnv.{_MARK}": mark}
+        environment |= driver_environment(settings)
+        master = cluster.master
+    command = [sys.executable, "-m", _CHILD, "drive", str(root), str(mapping), trial.mode, trial.moment, master]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     expected = -signal.SIGKILL if trial.dies else 0
     if done.returncode != expected:
@@ -161,6 +196,10 @@ def _load(trial: Trial, root: Path, mapping: Path, report: Report) -> None:
     # The JVM and its workers notice by themselves that their driver is gone.
     if not _wait_for(lambda: not _marked(mark)):
         report.problems.append(f"processes {_marked(mark)} outlived their driver")
+
+
+def _events(root: Path) -> Path:
+    return root.with_name("events")
 
 
 def _marked(mark: str) -> list[int]:
@@ -227,19 +266,22 @@ def _wait_for(holds: Any) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the trials and print them; the exit code says whether every promise held."""
-    parser = argparse.ArgumentParser(prog=f"python -m {_CHILD.removesuffix('_child')}", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m omnigraph.testing.one_commit.proof", description=__doc__)
     parser.add_argument("--only", nargs="+", default=[""], help="run trials whose name contains one of these texts")
+    parser.add_argument("--speculation", action="store_true", help="on a cluster that attempts tasks twice")
     chosen = parser.parse_args(arguments)
-    wanted = [trial for trial in trials() if any(text in trial.name for text in chosen.only)]
+    every = trials(speculation=chosen.speculation)
+    wanted = [trial for trial in every if any(text in trial.name for text in chosen.only)]
     sizes, failed = Sizes.chosen(), 0
-    with tempfile.TemporaryDirectory(prefix="omnigraph-one-commit-") as name:
-        place = Path(name)
+    with ExitStack() as held:
+        place = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="omnigraph-one-commit-")))
+        cluster = held.enter_context(running_cluster(2, connect_server=False)) if chosen.speculation else None
         mapping = write_input(place / "input", sizes)
         for mode in {trial.mode: None for trial in wanted}:
             write_base(place / mode, sizes, mode)
         for number, trial in enumerate(wanted):
             (here := place / str(number)).mkdir()
-            report = run_trial(trial, here, place / trial.mode, mapping, sizes)
+            report = run_trial(trial, here, place / trial.mode, mapping, sizes, cluster=cluster)
             failed += bool(report.problems)
             print(report.line(), flush=True)
             shutil.rmtree(here)

@@ -205,7 +205,7 @@ def _tree(kind: type[errors.OmnigraphError], depth: int = 0) -> Iterator[tuple[i
     yield depth, kind
     # Which modules happen to be loaded must not show: beside the tree itself only the compiler's errors are public.
     for child in kind.__subclasses__():
-        if child.__module__.startswith((errors.__name__, diagnostics.__name__)):
+        if getattr(errors, child.__name__, None) is child or child.__module__.startswith(diagnostics.__name__):
             yield from _tree(child, depth + 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -20,6 +21,17 @@ from omnigraph.pipeline.spark.java import java_home
 
 _HOST = "127.0.0.1"
 _START_SECONDS = 180.0
+_EXECUTORS = {"spark.executor.memory": "512m", "spark.executor.cores": "2"}
+# A task that takes much longer than others is started a second time soon, on the other worker.
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "50ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "1s",
+    # Where a stage has too few tasks to compare them.
+    "spark.speculation.task.duration.threshold": "2s",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,14 @@ def running_cluster(
         if connect_server:
             processes.start("connect", _connect_command(master, connect, workers), connect)
         yield Cluster(master, f"sc://{_HOST}:{connect}")
+
+
+def driver_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a driver on this machine that is to run in a cluster, with settings of its own for Spark."""
+    return {
+        "SPARK_LOCAL_IP": _HOST,
+        "PYSPARK_SUBMIT_ARGS": shlex.join([*_as_arguments({**_EXECUTORS, **settings}), "pyspark-shell"]),
+    }
 
 
 class _Processes:
@@ -122,9 +142,20 @@ def _connect_command(master: str, port: int, workers: int) -> list[str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
-    given = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     server = "org.apache.spark.sql.connect.service.SparkConnectServer"
-    return ["org.apache.spark.deploy.SparkSubmit", "--master", master, "--class", server, *given, "spark-internal"]
+    return [
+        "org.apache.spark.deploy.SparkSubmit",
+        "--master",
+        master,
+        "--class",
+        server,
+        *_as_arguments(settings),
+        "spark-internal",
+    ]
+
+
+def _as_arguments(settings: Mapping[str, str]) -> list[str]:
+    return [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
 
 
 def _free_ports(count: int) -> list[int]:

@@ -172,6 +172,18 @@ def test_a_composite_violation_names_the_tuple_and_both_ids() -> None:
     assert "A.(f, n): value '(0, 1)'" in found.message or "A.(n, f): value '(1, 0)'" in found.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "first", "second", "clash"),
+    [("F64", 0.0, -0.0, True), ("F64", 0.0, 1.0, False), ("Bool", True, True, True), ("I32", 2, 1, False)],
+)
+def test_values_of_one_unique_property_are_compared_as_values(kind: str, first: Any, second: Any, clash: bool) -> None:
+    catalog = compile_schema(f"node N {{ v: {kind}? @unique }}")
+    info = catalog.nodes["N"]
+    table = rows_table(info, [{"id": "a", "v": first}, {"id": "b", "v": second}])
+    found = find_violations({info.table_key: TableChange(info, (table,))}, catalog, MemoryRows(catalog))
+    assert [(v.code, v.ids) for v in found] == ([("W012", ("b", "a"))] if clash else [])
+
+
 @pytest.mark.parametrize("limit", [1, 2])
 def test_a_limit_takes_the_smallest_ids(limit: int) -> None:
     info = CATALOG.nodes["A"]

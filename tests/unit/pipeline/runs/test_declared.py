@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError, ValueViolation
-from omnigraph.pipeline.runs import following
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError, TimedOut, ValueViolation
+from omnigraph.pipeline.runs import execute, following
 from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
 from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 from omnigraph.pipeline.runs.records import history, keep
 from omnigraph.pipeline.runs.schedules import airflow, crontab
-from omnigraph.pipeline.tasks.jobs import Progress
 from omnigraph.pipeline.tasks.stage_driver import Tuning
+from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash.processes import children
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person\n"
 MAPPING = "sources: {people: {path: people.csv}}\nnodes: {Person: {from: people}}\n"
 CHECKS = "query too_old() { match { $p: Person  $p.age > 150 } return { $p.name } }\n"
+GATE_OF_NOTHING = {"nulls": {"Person.height": "5%"}}
 NOON = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 NIGHTLY = {
     "graph": "people",
@@ -210,25 +213,72 @@ def test_a_run_goes_on_with_what_a_dead_one_has_staged(
     assert graph.get("Person", "ada") is not None
 
 
-def test_a_run_that_takes_too_long_is_not_merged(place: Path, graph: og.Graph) -> None:
-    with pytest.raises(StorageError, match="took longer than its timeout of 0 s"):
-        run(declared(place, timeout=0), graph)
-    assert graph.get("Person", "ada") is None
-    assert history(graph, "nightly")[0].status == "failed"
+class Clock:
+    """Takes the place of the time module in a run: time passes when a test says so."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = time.monotonic()
+        monkeypatch.setattr(execute, "time", SimpleNamespace(monotonic=lambda: self.now))
+
+    def end(self) -> None:
+        self.now += 1_000_000.0
 
 
-@pytest.mark.parametrize(
-    ("changes", "told"),
-    [({"timeout": 0}, "took longer"), ({"gates": {"nulls": {"Person.height": "5%"}}}, "height")],
-    ids=["late", "gate-of-nothing"],
-)
-def test_a_run_that_failed_after_its_load_leaves_its_branch_to_the_next_one(
-    place: Path, graph: og.Graph, changes: dict[str, Any], told: str
+LATE: list[tuple[str, dict[str, Any]]] = [
+    ("branch_create.post_registry", {}),
+    ("load.post_stage", {"max_errors": 0}),
+    ("load.post_checks", {"max_errors": 0}),
+    ("load.pre_discard", {"max_errors": 0}),
+    ("mutation.post_stage_pre_gate", {}),
+    ("mutation.post_effects_pre_publish", {}),
+]
+
+
+@pytest.mark.parametrize(("point", "changes"), LATE, ids=[point for point, _ in LATE])
+def test_a_run_whose_time_is_over_anywhere_leaves_nothing_and_says_so(
+    place: Path, graph: og.Graph, monkeypatch: pytest.MonkeyPatch, point: str, changes: dict[str, Any]
 ) -> None:
+    clock, head = Clock(monkeypatch), graph.refresh()
+    late = pytest.raises(TimedOut, match="took longer than its timeout of 3600 s")
+    with failpoints.armed({point: clock.end}), late:
+        run(declared(place, timeout="1h", **changes), graph)
+    kept = history(graph, "nightly")[0]
+    assert (kept.status, kept.ok, kept.branch) == ("timed_out", False, None)
+    assert (graph.refresh(), graph.branches.list(), graph.get("Person", "ada")) == (head, ["main"], None)
+    assert list((place / "g.omni" / "__loads").glob("*")) == []
+    assert run(declared(place), graph).status == "merged"
+
+
+def test_a_failed_load_is_not_tried_again_when_its_time_is_over(
+    place: Path, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(monkeypatch)
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.now += seconds
+
+    with failpoints.armed("mutation.post_sidecar_pre_fork=raise"), pytest.raises(TimedOut):
+        run(declared(place, timeout="60s", retries=9, retry_after="50s"), graph, sleep=sleep)
+    assert slept[0] == 50.0 > slept[1], "it waits no longer than it may take"
+    assert history(graph, "nightly")[0].status == "timed_out"
+
+
+def test_rows_that_are_in_are_not_taken_for_late(place: Path, graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a branch the load is the whole run: what is committed stays, and is on record as loaded."""
+    clock = Clock(monkeypatch)
+    alone = declared(place, timeout="1h", branch=None, merge_into=None, checks=None)
+    with failpoints.armed({"publish.after_commit": clock.end}):
+        assert run(alone, graph).status == "loaded"
+    assert graph.get("Person", "ada") is not None
+
+
+def test_a_run_that_failed_after_its_load_leaves_its_branch_to_the_next_one(place: Path, graph: og.Graph) -> None:
     for age in (36, 37, 38):
         (place / "people.csv").write_text(f"name,age\nada,{age}\n")
-        with pytest.raises(OmnigraphError, match=told):
-            run(declared(place, **changes), graph)
+        with pytest.raises(OmnigraphError, match="height"):
+            run(declared(place, gates=GATE_OF_NOTHING), graph)
         newest = history(graph, "nightly")[0]
         assert (newest.status, newest.branch) == ("failed", "ingest/2026-01-02")
         assert graph.branches.list() == ["main", "ingest/2026-01-02"], "the newest one may be looked into"
@@ -238,8 +288,8 @@ def test_a_run_that_failed_after_its_load_leaves_its_branch_to_the_next_one(
 
 
 def test_a_failed_run_leaves_a_branch_that_others_worked_on(place: Path, graph: og.Graph) -> None:
-    with pytest.raises(StorageError, match="took longer"):
-        run(declared(place, timeout=0), graph)
+    with pytest.raises(OmnigraphError, match="height"):
+        run(declared(place, gates=GATE_OF_NOTHING), graph)
     graph.branch("ingest/2026-01-02").mutate('query q() { insert Person { name: "bob" } }')
     assert run(declared(place), graph).status == "merged"
     assert graph.branches.list() == ["main", "ingest/2026-01-02"]

@@ -12,7 +12,7 @@ from omnigraph.engine.api.transaction import Transaction
 from omnigraph.engine.merge.outcome import MergeOptions
 from omnigraph.engine.values.arrow import table_types
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.spark.batches import Fields, removals
+from omnigraph.pipeline.spark.batches import Fields, Operations
 from omnigraph.storage.manifest.epochs import EpochSeen
 from omnigraph.storage.manifest.note import Epoch
 
@@ -59,15 +59,15 @@ def test_everything_that_does_not_fit_is_told(
 
 
 def test_rows_are_removed_by_id_by_key_or_by_the_ends_of_an_edge(graph: og.Graph) -> None:
-    assert removals(fields(graph, "node:Note"), pa.table({"id": ["n1"]}))[0][1] == {"id": "n1"}
+    assert Operations(fields(graph, "node:Note")).removals(pa.table({"id": ["n1"]}))[0][1] == {"id": "n1"}
     slots = fields(graph, "node:Slot", number="place")
     assert sorted(slots.identity(["place", "tenant", "op"])) == ["place", "tenant"]
     graph.load([{"type": "Slot", "data": {"tenant": "x", "number": 7}}])
-    found = removals(slots, pa.table({"tenant": ["x"], "place": pa.array([7], pa.int64())}))
+    found = Operations(slots).removals(pa.table({"tenant": ["x"], "place": pa.array([7], pa.int64())}))
     assert graph.mutate_many(found).affected_nodes == 1
     knows = fields(graph, "edge:Knows")
     assert knows.identity(["op", "src", "dst"]) == ["src", "dst"]
-    assert removals(knows, pa.table({"src": ["a"], "dst": ["b"]}))[0][1] == {"a": "a", "b": "b"}
+    assert Operations(knows).removals(pa.table({"src": ["a"], "dst": ["b"]}))[0][1] == {"a": "a", "b": "b"}
     with pytest.raises(BadRequest, match="can only be removed by id, and the stream has the columns text"):
         fields(graph, "node:Note").identity(["text"])
 
@@ -78,7 +78,7 @@ def test_a_transaction_that_is_a_batch_is_one_commit_and_counts_once(graph: og.G
     def apply(number: int, gone: str) -> None:
         with Transaction(graph, MergeOptions("theirs"), epoch=Epoch("s", "c", number)) as batch:
             person = fields(graph, "node:Person")
-            batch.mutate_many(removals(person, pa.table({"name": [gone]})))
+            batch.mutate_many(Operations(person).removals(pa.table({"name": [gone]})))
 
     apply(0, "a")
     assert (graph.get("Person", "a"), graph.get("Person", "b") is not None) == (None, True)

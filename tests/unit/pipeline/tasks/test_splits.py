@@ -20,7 +20,6 @@ from omnigraph.pipeline.tasks import decode
 from omnigraph.pipeline.tasks.buckets import partition_numbers
 from omnigraph.pipeline.tasks.decode import _record_pieces, decode_split
 from omnigraph.pipeline.tasks.splits import Source, cut
-from omnigraph.pipeline.tasks.stage_driver import original_positions
 
 TEXTS = [
     b"",
@@ -106,11 +105,3 @@ def test_equal_tuples_of_other_spelling_share_a_partition() -> None:
     left = partition_numbers([pa.array([0.0, 1.5]), pa.array([1, 2])], 64)
     right = partition_numbers([pa.array([-0.0, 1.5]), pa.array([1, 2], pa.int32())], 64)
     assert left.tolist() == right.tolist()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_positions_after_dropping_point_at_the_rows_they_did(seed: int) -> None:
-    generator = np.random.default_rng(seed)
-    dropped = np.sort(generator.choice(100, 30, replace=False))
-    kept = np.setdiff1d(np.arange(100), dropped)
-    assert original_positions(np.arange(70), dropped).tolist() == kept.tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -24,7 +23,6 @@ from omnigraph.errors import (
     Conflict,
     KeyConflict,
     NotFound,
-    OmnigraphError,
     PermissionDenied,
     ValueViolation,
 )
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from omnigraph.engine.values.load_profile import LoadProfile
     from omnigraph.engine.values.result import LoadResult
 
-_ROW_PROBLEM = re.compile(r"W\d{3}: ")
 _ONLY_IN_STORAGE = (
     "--runner",
     "--rejects",
@@ -78,7 +75,7 @@ def load(call: Call) -> None:
     with target.writer() as graph, stages(call) as stage:
         try:
             done = _load(call, graph, stage)
-        except (BadRequest, ValueViolation, KeyConflict) as error:
+        except (ValueViolation, KeyConflict) as error:
             if call.text("--on-error") is None and _is_about_rows(error):
                 keeps = "" if in_storage(graph) is None else "; --rejects FILE then keeps the refused ones"
                 error.add_note(f"= help: --on-error skip loads the other rows{keeps}")
@@ -133,11 +130,9 @@ def load(call: Call) -> None:
     note_commit(call, done.commit)
 
 
-def _is_about_rows(error: OmnigraphError) -> bool:
+def _is_about_rows(error: ValueViolation | KeyConflict) -> bool:
     """Whether other rows could be loaded without those; a single conflict of keys says what to do itself."""
-    if isinstance(error, BadRequest):  # a server names the problem of a row by its code
-        return _ROW_PROBLEM.match(str(error)) is not None
-    return isinstance(error, ValueViolation) or bool(getattr(error, "__notes__", None))
+    return isinstance(error, ValueViolation) or sum(error.refused.values()) > 1
 
 
 def profile_text(profile: LoadProfile) -> Iterator[str]:

@@ -161,7 +161,7 @@ def _line(run: Run) -> str:
     parts = [f"{run.pipeline} {run.status}"]
     if run.progress is not None:
         parts.append("{stage} {done}/{total}".format(**run.progress))
-    if run.status not in ("unchanged", "failed", "waiting", "running", "lost"):
+    if run.status not in ("unchanged", "failed", "timed_out", "waiting", "running", "lost"):
         parts.append(counted(entities, "entity"))
     if run.rejected:
         parts.append(f"{sum(run.rejected.values())} refused")

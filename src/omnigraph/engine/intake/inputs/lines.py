@@ -20,12 +20,16 @@ _BLANK = b" \t\r\n\x0c"
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The non-blank lines of a piece of input; line i is `data[starts[i]:ends[i]]` and has number `numbers[i]`."""
+    """The non-blank lines of a piece of input; line i is `data[starts[i]:ends[i]]` and has number `numbers[i]`.
+
+    `physical` is how many lines there are, blank ones included.
+    """
 
     data: bytes
     starts: np.ndarray
     ends: np.ndarray
     numbers: np.ndarray
+    physical: int
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -40,14 +44,12 @@ class Lines:
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(offsets), pa.py_buffer(self.data))
 
 
-def blocks(data: bytes, size: int) -> Iterator[tuple[bytes, int]]:
-    """The input in pieces of about `size` bytes cut at line ends, each with the number of lines before it."""
-    start = before = 0
+def blocks(data: bytes, size: int) -> Iterator[bytes]:
+    """The input in pieces of about `size` bytes cut at line ends."""
+    start = 0
     while start < len(data):
         end = data.find(b"\n", start + size) + 1 or len(data)
-        piece = data if start == 0 and end == len(data) else data[start:end]
-        yield piece, before
-        before += piece.count(b"\n")
+        yield data if start == 0 and end == len(data) else data[start:end]
         start = end
 
 
@@ -63,7 +65,7 @@ def split_lines(data: bytes, first: int) -> Lines:
     ends = ends - trailing
     numbers = np.arange(first, first + len(starts), dtype=np.int64)
     keep = _not_blank(data, buffer, starts, ends)
-    found = Lines(data, starts[keep], ends[keep], numbers[keep])
+    found = Lines(data, starts[keep], ends[keep], numbers[keep], len(starts))
     _check_sizes(found)
     return found
 

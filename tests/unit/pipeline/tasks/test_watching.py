@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.pipeline.tasks.jobs import translated
+from omnigraph.pipeline.tasks.watching import translated
 
 JAVA = """An error occurred while calling o882.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:

@@ -1,0 +1,75 @@
+"""What Spark wrote down about an application: the attempts of its tasks, and how each ended."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_GROUP = "omnigraph-"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt at a task: `stage` is a stage of a load by its name, `ended` what Spark calls its end, or empty."""
+
+    stage: str
+    task: tuple[int, int]
+    number: int
+    host: str
+    speculative: bool
+    ended: str = ""
+
+
+def event_log(place: Path) -> dict[str, str]:
+    """The settings with which an application writes its log to a directory."""
+    place.mkdir(exist_ok=True)
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": place.as_uri(),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+
+
+def attempts(place: Path) -> list[Attempt]:
+    """Every attempt at a task of ours that the logs in a directory know, those of a killed driver included."""
+    stages: dict[int, str] = {}
+    found: dict[tuple[Path, int], Attempt] = {}
+    for log in sorted(place.iterdir()):
+        stages.clear()
+        for event in _events(log):
+            if event["Event"] == "SparkListenerJobStart":
+                group = event["Properties"].get("spark.jobGroup.id", "")
+                stages.update(dict.fromkeys(event["Stage IDs"], group.removeprefix(_GROUP)))
+            elif event["Event"] in ("SparkListenerTaskStart", "SparkListenerTaskEnd"):
+                found[log, event["Task Info"]["Task ID"]] = _attempt(event, stages)
+    return list(found.values())
+
+
+def twice(found: Iterable[Attempt]) -> Counter[str]:
+    """How many tasks were attempted a second time while the first attempt went on, by stage."""
+    return Counter(stage for stage, _ in {(each.stage, each.task) for each in found if each.speculative})
+
+
+def _attempt(event: dict[str, Any], stages: dict[int, str]) -> Attempt:
+    info = event["Task Info"]
+    return Attempt(
+        stages.get(event["Stage ID"], ""),
+        (event["Stage ID"], info["Index"]),
+        info["Attempt"],
+        info["Host"],
+        info["Speculative"],
+        event.get("Task End Reason", {}).get("Reason", ""),
+    )
+
+
+def _events(log: Path) -> Iterator[dict[str, Any]]:
+    for line in log.read_text().split("\n"):
+        try:
+            yield json.loads(line)
+        except ValueError:
+            return  # the end of a log whose application was killed
