@@ -16,8 +16,8 @@ from bench.measure import Measurement
 from bench.social import SIZE_VARIABLE, SIZES
 
 _NO_BENCH = {
-    "__main__", "hammer", "measure", "peers", "query_page", "report", "search_data", "search_engines", "search_one",
-    "search_page", "social",
+    "__main__", "hammer", "measure", "peers", "processes", "query_page", "report", "search_data", "search_engines",
+    "search_one", "search_page", "social", "spark_data", "spark_page",
 }  # fmt: skip
 
 

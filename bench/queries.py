@@ -3,7 +3,9 @@
 `--size large` uses 1,000,000 people and 10,000,000 edges instead of 100,000 and 1,000,000. Stores are kept under
 `OMNIGRAPH_BENCH_HOME` (/tmp/omnigraph-bench), so that only the first run loads them.
 `OMNIGRAPH_BENCH_PEERS=ladybug,duckdb` leaves the other peers out. Questions from some people have one process of each
-engine; a question over everything has one of its own, and `OMNIGRAPH_BENCH_LIMIT` seconds (60) in it.
+engine in every of `OMNIGRAPH_BENCH_ROUNDS` rounds (3), engines by turns, since the figures of such short questions
+differ from process to process; a question over everything has one of its own, and `OMNIGRAPH_BENCH_LIMIT` seconds (60)
+in it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -25,13 +27,15 @@ from typing import Any
 
 from bench.measure import Measurement, median_ms
 from bench.peers.engine import ANALYTICS, TRAVERSALS, Question
-from bench.peers.registry import ENGINES
+from bench.peers.registry import ENGINES, engine_class
 from bench.query_page import COLD, section
 from bench.report import circumstances, write_section
 from bench.social import Size, chosen_size, handle, write_graph
 
 _OURS = "omnigraph"
 _COLD_RUNS = 3
+_ROUNDS = int(os.environ.get("OMNIGRAPH_BENCH_ROUNDS", "3"))
+_UNITS = ("ms", "cpu_ms")
 _TIMEOUT = 1_800
 _LIMIT = float(os.environ.get("OMNIGRAPH_BENCH_LIMIT", "60"))
 _FLAT_QUERY = "query q($h: String) { match { $p: Person $p.handle < $h } return { $p.handle, $p.name, $p.age } }"
@@ -44,13 +48,24 @@ _POINT_ROWS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """Answers a second: the median of the processes, and the least and the greatest."""
+
+    median: float
+    spread: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one engine did in processes of its own; a case without times was not answered within the limit."""
+    """What one engine did in processes of its own; a case without times was not answered within the limit.
+
+    A time, and a rate, is the median of the processes that were asked; the spread is the least and the greatest.
+    """
 
     engine: str
     version: str
     cases: dict[str, dict[str, Any]]
-    rates: dict[str, dict[str, float]]
+    rates: dict[str, dict[str, Rate]]
     built: dict[str, float]
     insert: dict[str, float]
     cold_ms: float
@@ -65,7 +80,7 @@ def run() -> Iterator[Measurement]:
     size = chosen_size()
     write_graph(size)
     before = circumstances()
-    outcomes = [_over_everything(outcome_of(name, size, *_names(TRAVERSALS)), size) for name in _chosen_peers()]
+    outcomes = [_over_everything(outcome, size) for outcome in _by_turns(_chosen_peers(), size)]
     ours = outcomes[0]
     _check_answers(outcomes)
     for outcome in outcomes:
@@ -84,7 +99,8 @@ def _over_everything(outcome: Outcome, size: Size) -> Outcome:
     """With the other questions, each in a process of its own; the peak is that of the largest."""
     store, told = str(size.home / outcome.engine / "store"), str(size.data / "seeds.json")
     cases, peak = dict(outcome.cases), outcome.peak_mb
-    for name in _names(ANALYTICS):
+    engine = engine_class(outcome.engine)(Path(store))
+    for name in _names([question for question in ANALYTICS if engine.answers(question)]):
         try:
             found = json.loads(engine_process("measure", outcome.engine, store, told, name, seconds=_LIMIT))
         except subprocess.TimeoutExpired:
@@ -107,30 +123,73 @@ def _chosen_peers() -> list[str]:
 # --- one engine --------------------------------------------------------------------------------------
 
 
+def _by_turns(names: list[str], size: Size) -> list[Outcome]:
+    """What the engines do with questions from some people: all are loaded, then each has a process in every round."""
+    for name in names:
+        _load(name, size)
+    sittings: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    for number in range(_ROUNDS):
+        first = number % len(names)  # none of them always follows the same one
+        for name in (*names[first:], *names[:first]):
+            sittings[name].append(_sitting(name, size, *_names(TRAVERSALS)))
+    return [_outcome(name, size, sittings[name]) for name in names]
+
+
 def outcome_of(name: str, size: Size, *questions: str) -> Outcome:
-    """What one engine does with the graph of one size, which is loaded once; all questions, or those that are named."""
-    store, told = size.home / name / "store", str(size.data / "seeds.json")
+    """What one engine does with the graph of one size, in one process; all questions, or those that are named."""
+    _load(name, size)
+    return _outcome(name, size, [_sitting(name, size, *questions)])
+
+
+def _load(name: str, size: Size) -> None:
+    """Have the graph loaded, which is done once."""
+    store = size.home / name / "store"
     built = store.parent / "built.json"
     if not built.exists():
         shutil.rmtree(store.parent, ignore_errors=True)
         store.parent.mkdir(parents=True)
         built.write_text(engine_process("build", name, str(store), str(size.data)), encoding="utf-8")
-    found = json.loads(engine_process("measure", name, str(store), told, *questions))
-    cold = _cold(name, store, told)
-    insert = _inserts(name, store, told)
+
+
+def _sitting(name: str, size: Size, *questions: str) -> dict[str, Any]:
+    store, told = str(size.home / name / "store"), str(size.data / "seeds.json")
+    found: dict[str, Any] = json.loads(engine_process("measure", name, store, told, *questions))
+    return found
+
+
+def _outcome(name: str, size: Size, sittings: Sequence[Mapping[str, Any]]) -> Outcome:
+    store, told = size.home / name / "store", str(size.data / "seeds.json")
+    first = sittings[0]
     return Outcome(
         name,
         importlib.metadata.version(ENGINES[name][2]),
-        found["cases"],
-        found["rates"],
-        json.loads(built.read_text(encoding="utf-8")),
-        insert,
-        cold,
-        found["peak_mb"],
-        found["remarks"],
-        found["anon_mb"],
-        found["file_mb"],
+        {case: _together(name, case, [each["cases"][case] for each in sittings]) for case in first["cases"]},
+        {
+            case: {threads: _rate(each["rates"][case][threads] for each in sittings) for threads in rates}
+            for case, rates in first["rates"].items()
+        },
+        json.loads((store.parent / "built.json").read_text(encoding="utf-8")),
+        _inserts(name, store, told),
+        _cold(name, store, told),
+        max(each["peak_mb"] for each in sittings),
+        first["remarks"],
+        max(each["anon_mb"] for each in sittings),
+        max(each["file_mb"] for each in sittings),
     )
+
+
+def _together(name: str, case: str, found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One question in several processes: the medians of their medians, and how far these are apart."""
+    if any(each["answers"] != found[0]["answers"] for each in found):
+        raise RuntimeError(f"{name} answers '{case}' differently from process to process")
+    medians = {unit: statistics.median(each[unit] for each in found) for unit in _UNITS}
+    spread = {unit: (min(each[unit] for each in found), max(each[unit] for each in found)) for unit in _UNITS}
+    return {**found[0], **medians, "spread": spread}
+
+
+def _rate(found: Iterable[float]) -> Rate:
+    rates = sorted(found)
+    return Rate(statistics.median(rates), (rates[0], rates[-1]))
 
 
 def _cold(name: str, store: Path, told: str) -> float:

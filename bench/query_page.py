@@ -10,7 +10,7 @@ from bench.report import markdown_table
 from bench.social import Size
 
 if TYPE_CHECKING:
-    from bench.queries import Outcome
+    from bench.queries import Outcome, Rate
 
 COLD = "cold process, two hops"
 
@@ -23,7 +23,8 @@ def section(
     parts = [
         f"### {size.people:,} people, {size.knows:,} edges",
         f"{before}. In brackets: how many times our time, or processor time, the engine takes; above 1 we are ahead, "
-        "**below 1 we are behind**.",
+        "**below 1 we are behind**. From some people: the median of the medians of several processes, engines by "
+        "turns, and between which figures these were.",
         _questions("median ms, from some people", outcomes, TRAVERSALS, "ms"),
         _questions("median ms, over everything", outcomes, ANALYTICS, "ms"),
         _questions("ms of processor time, from some people", outcomes, TRAVERSALS, "cpu_ms"),
@@ -57,7 +58,9 @@ def _questions(title: str, outcomes: list[Outcome], questions: Sequence[Question
 def _taken(outcome: Outcome, ours: Outcome, name: str, unit: str) -> str:
     found = outcome.cases.get(name, {})
     late = found.get("late")
-    return f"not in {late:.0f} s" if late else _compared(found.get(unit), ours.cases[name].get(unit))
+    if late:
+        return f"not in {late:.0f} s"
+    return _compared(found.get(unit), ours.cases[name].get(unit), found.get("spread", {}).get(unit))
 
 
 def _threads(outcomes: list[Outcome]) -> str:
@@ -70,13 +73,20 @@ def _threads(outcomes: list[Outcome]) -> str:
     return markdown_table(_head("answers a second", outcomes), rows)
 
 
-def _rate(found: float | None, ours: float | None) -> str:
+def _rate(found: Rate | None, ours: Rate | None) -> str:
     if found is None or ours is None:
         return "–"
+    low, high = found.spread
+    shown = f"{found.median:,.0f}{_between(f'{low:,.0f}', f'{high:,.0f}')}"
     if found is ours:
-        return f"{found:,.0f}"
-    ratio = f"{ours / found:.3g}×"
-    return f"{found:,.0f} (**{ratio}**)" if found > ours else f"{found:,.0f} ({ratio})"
+        return shown
+    ratio = f"{ours.median / found.median:.3g}×"
+    return f"{shown} (**{ratio}**)" if found.median > ours.median else f"{shown} ({ratio})"
+
+
+def _between(low: str, high: str) -> str:
+    """How far figures of several processes are apart; nothing where they are the same."""
+    return "" if low == high else f", {low} to {high}"
 
 
 def _once(outcomes: list[Outcome]) -> str:
@@ -98,11 +108,15 @@ def _row(name: str, outcomes: list[Outcome], value: Callable[[Outcome], float | 
     return [name, *(_compared(value(outcome), ours) for outcome in outcomes)]
 
 
-def _compared(taken: float | None, ours: float | None) -> str:
+def _compared(taken: float | None, ours: float | None, spread: tuple[float, float] | None = None) -> str:
     if taken is None:
         return "–"
-    shown = f"{taken:,.3g}" if taken < 1_000 else f"{taken:,.0f}"
+    shown = _figure(taken) + ("" if spread is None else _between(*map(_figure, spread)))
     if ours is None or taken is ours:
         return shown
     ratio = f"{taken / ours:,.3g}×" if taken < 1_000 * ours else f"{taken / ours:,.0f}×"
     return f"{shown} (**{ratio}**)" if taken < ours else f"{shown} ({ratio})"
+
+
+def _figure(taken: float) -> str:
+    return f"{taken:,.3g}" if taken < 1_000 else f"{taken:,.0f}"

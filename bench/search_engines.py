@@ -53,7 +53,9 @@ class SearchEngine:
 
 
 class OmniGraph(SearchEngine):
-    """This project."""
+    """This project: 32 partitions unless it is told another number."""
+
+    efforts = (1, 2, 4, 8, 16, 32, 64)
 
     def open(self, docs: Path) -> None:
         import omnigraph as og
@@ -76,15 +78,19 @@ class OmniGraph(SearchEngine):
         self.graph.ensure_indices()
 
     def cases(self, built: str) -> dict[str, Ask]:
-        near, words = "nearest($d.near, $v)", "bm25($d.body, $t)"
+        words = "bm25($d.body, $t)"
         return {
-            VECTOR: lambda v, _: self._codes(near, "$d: Doc", v=v),
-            FILTERED: lambda v, _: self._codes(near, f"$d: Doc $d.n < {SHARE}", v=v),
-            BEHIND: lambda v, t: self._codes(near, "$d about $x $x.name = $t", v=v, t=t),
+            VECTOR: lambda v, _: self._codes(self._near, "$d: Doc", v=v),
+            FILTERED: lambda v, _: self._codes(self._near, f"$d: Doc $d.n < {SHARE}", v=v),
+            BEHIND: lambda v, t: self._codes(self._near, "$d about $x $x.name = $t", v=v, t=t),
             WORDS: lambda _, t: self._codes(words, "$d: Doc", t=t),
-            HYBRID: lambda v, t: self._codes(f"rrf({near}, {words})", "$d: Doc", v=v, t=t),
+            HYBRID: lambda v, t: self._codes(f"rrf({self._near}, {words})", "$d: Doc", v=v, t=t),
             EQUAL: lambda _, t: self._codes(None, "$d: Doc { body: $t }", t=t),
         }
+
+    @property
+    def _near(self) -> str:
+        return "nearest($d.near, $v)" if self.effort is None else f"nearest($d.near, $v, {self.effort})"
 
     def _codes(self, rank: str | None, pattern: str, **params: Any) -> list[str]:
         ask = self._prepared.get((rank, pattern))
@@ -98,10 +104,10 @@ class OmniGraph(SearchEngine):
 
 
 class LanceDb(SearchEngine):
-    """LanceDB's own defaults, until it is told to try harder."""
+    """LanceDB with the indexes that it makes by default."""
 
     # (partitions that are searched, how many times the wanted rows are measured exactly)
-    efforts = ((50, 10), (100, 30), (200, 100), (400, 300))
+    efforts = ((5, 5), (10, 10), (20, 10), (20, 30), (50, 10), (50, 30), (100, 30), (200, 100), (400, 300))
 
     def open(self, docs: Path) -> None:
         import lancedb
@@ -149,7 +155,7 @@ class LanceDb(SearchEngine):
 class DuckVss(SearchEngine):
     """DuckDB with its extensions `vss` (an index in memory) and `fts`, as packages of PyPI have them."""
 
-    efforts = (64, 128, 256, 512)
+    efforts = (16, 32, 64, 128, 256, 512)
 
     def open(self, docs: Path) -> None:
         import duckdb
@@ -195,7 +201,7 @@ class DuckVss(SearchEngine):
 class Kuzu(SearchEngine):
     """The last release of kuzu, which has its extensions built in; those of its successor are not on PyPI."""
 
-    efforts = (300, 600, 1_200)
+    efforts = (25, 50, 100, 200, 300, 600, 1_200)
 
     def open(self, docs: Path) -> None:
         import kuzu

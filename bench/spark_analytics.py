@@ -23,7 +23,7 @@ import numpy as np
 
 from bench.analytics import _loaded, _same_partition, _timed, _values
 from bench.measure import Measurement
-from bench.spark_load import _cpu_seconds
+from bench.processes import cpu_seconds
 from omnigraph.pipeline.spark.session import spark_session
 
 _SIZES = "OMNIGRAPH_BENCH_SPARK_ANALYTICS"
@@ -130,9 +130,9 @@ class _Spent:
 
 
 def _spent(action: Callable[[], Any]) -> _Spent:
-    before = _cpu_seconds()
+    before = cpu_seconds()
     wall, answer = _timed(action)
-    return _Spent(wall, max(_cpu_seconds() - before, 0.01), answer)
+    return _Spent(wall, max(cpu_seconds() - before, 0.01), answer)
 
 
 class _GraphX:

@@ -2,7 +2,8 @@
 
 `OMNIGRAPH_BENCH_SPARK_QUERIES=1000000,10000000` sets the numbers of nodes and edges. Every query runs twice in each
 engine and the second run counts: topologies, plans and caches are there, and so is Spark's session. DuckDB has two
-threads and the tables in its own format, with the ids of nodes as integers, which is what it is fastest with.
+threads and the tables in its own format, with the ids of nodes as integers, which is what it is fastest with. The table
+goes into `docs/benchmarks.md`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import duckdb
 
 import omnigraph as og
 from bench.measure import Measurement
-from bench.spark_load import SCHEMA, _timed, write_parquet
+from bench.report import circumstances, markdown_table, write_section
+from bench.spark_data import SCHEMA, write_parquet
+from bench.spark_load import timed
+from bench.spark_page import Spent
 from omnigraph.pipeline.spark.session import spark_session
 
 _SIZES = "OMNIGRAPH_BENCH_SPARK_QUERIES"
@@ -79,6 +83,7 @@ QUERIES: dict[str, tuple[str, str]] = {
 def run() -> Iterator[Measurement]:
     """Each query in the three engines."""
     nodes, edges = (int(part) for part in os.environ.get(_SIZES, "100000,1000000").split(","))
+    before, rows = circumstances(), []
     place = Path(tempfile.mkdtemp(prefix="omnigraph-bench-gq-"))
     try:
         mapping = write_parquet(place, nodes, edges)
@@ -86,28 +91,46 @@ def run() -> Iterator[Measurement]:
         graph = og.init(place / "g.omni", SCHEMA)
         graph.load(mapping=mapping, runner="spark")
         database = _database(place)
-        for name, (text, sql) in QUERIES.items():
-            yield from _compared(graph, database, f"{name}, {edges:,} edges", (text, sql))
+        for name, texts in QUERIES.items():
+            here, theirs, there = _compared(graph, database, name, texts)
+            rows.append([name, *map(_shown, (here, theirs, there)), _times(there, here), _times(there, theirs)])
+            for engine, spent in (("embedded", here), ("on Spark", there)):
+                ratio = spent.seconds / theirs.seconds
+                case = f"{engine}: {name}, {edges:,} edges"
+                yield Measurement("spark_queries", case, spent.seconds * 1_000, "duckdb", ratio)
         graph.close()
         database.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)
+    head = [f"{nodes:,} nodes, {edges:,} edges", "embedded", "DuckDB", "on Spark", "Spark ÷ embedded", "Spark ÷ DuckDB"]
+    told = (
+        f"{before}. Milliseconds of the second run, in brackets of processor time of all processes; all answers equal."
+    )
+    write_section("spark_queries", f"{told}\n\n{markdown_table(head, rows)}")
 
 
-def _compared(graph: Any, database: Any, case: str, texts: tuple[str, str]) -> Iterator[Measurement]:
+def _compared(graph: Any, database: Any, name: str, texts: tuple[str, str]) -> tuple[Spent, Spent, Spent]:
+    """One query embedded, in DuckDB and on Spark; the answers have to be equal."""
     query, sql = f"query q() {{ {texts[0]} }}", texts[1]
     here, found = _second(lambda: graph.query(query, runner="inline").rows())
     theirs, expected = _second(lambda: database.execute(sql).fetchall())
-    assert [tuple(row.values()) for row in found] == expected, (case, found[:3], expected[:3])
+    assert [tuple(row.values()) for row in found] == expected, (name, found[:3], expected[:3])
     there, again = _second(lambda: graph.query(query, runner="spark").rows())
-    assert again == found, (case, again[:3], found[:3])
-    yield Measurement("spark_queries", f"embedded: {case}", here, "duckdb", here / theirs)
-    yield Measurement("spark_queries", f"on Spark: {case}", there, "duckdb", there / theirs)
+    assert again == found, (name, again[:3], found[:3])
+    return here, theirs, there
 
 
-def _second(action: Any) -> tuple[float, Any]:
+def _second(action: Any) -> tuple[Spent, Any]:
     action()
-    return _timed(action)
+    return timed(action)
+
+
+def _shown(spent: Spent) -> str:
+    return f"{spent.seconds * 1e3:,.3g} ({spent.cpu * 1e3:,.0f})"
+
+
+def _times(spent: Spent, other: Spent) -> str:
+    return f"{spent.seconds / other.seconds:,.2g}×"
 
 
 def _database(place: Path) -> Any:

@@ -18,8 +18,8 @@ from bench.peers.registry import engine_class
 
 # A question is repeated for so many seconds, or as often as there are seeds that were not asked for before, whichever
 # ends first. Sixty calls of 50 µs would be 3 ms after the first ones: what is mapped and cached then decides.
-_REPEATS = 900
-_WARMUP = 40
+_REPEATS = 800
+_WARMUP = 200
 _WHOLE_REPEATS = 60
 _SECONDS = float(os.environ.get("OMNIGRAPH_BENCH_SECONDS", "3"))
 _SLOW = 10.0  # seconds of a call, after which it is repeated once
@@ -121,7 +121,7 @@ def _answers(question: Question) -> int:
 
 
 def _rates(engine: Engine, question: Question, seeds: list[str]) -> dict[int, float]:
-    """Answers a second with so many threads."""
+    """Answers a second with so many threads, while all of them ask."""
     return {threads: _rate(engine, question, seeds, threads) for threads in _THREADS}
 
 
@@ -146,10 +146,11 @@ def _rate(engine: Engine, question: Question, seeds: list[str], threads: int) ->
     ready.wait()
     begin = time.perf_counter()
     time.sleep(_THREAD_SECONDS)
+    rate = sum(counts) / (time.perf_counter() - begin)
     stop.set()
     for worker in workers:
         worker.join()
-    return sum(counts) / (time.perf_counter() - begin)
+    return rate
 
 
 def _inserts(engine: Engine) -> dict[str, float]:

@@ -110,12 +110,11 @@ class OmniGraph(Engine):
             self._build_on_spark(data)
             return
         graph = omnigraph.init(str(self.store), SCHEMA)
-        graph.load(pq.read_table(data / "people.parquet").drop_columns(["number"]), type="Person", runner="inline")
-        graph.load(pq.read_table(data / "companies.parquet").drop_columns(["number"]), type="Company", runner="inline")
-        works = pq.read_table(data / "works.parquet", columns=["from", "to"])
-        graph.load(works, edge="WorksAt", runner="inline")
-        knows = pq.read_table(data / "knows.parquet", columns=["from", "to", "since", "weight"])
-        graph.load(knows, edge="Knows", runner="inline")
+        # Which columns are keys is said; others are used where they are called like a property, and left out else.
+        graph.load(data / "people.parquet", type="Person", columns={"handle": "handle"}, runner="inline")
+        graph.load(data / "companies.parquet", type="Company", columns={"code": "code"}, runner="inline")
+        for name, edge in (("works", "WorksAt"), ("knows", "Knows")):
+            graph.load(data / f"{name}.parquet", edge=edge, columns={"from": "from", "to": "to"}, runner="inline")
         # Large loads leave their indexes and topologies built. `ensure_indices` would add Lance's full-text index of
         # keys, for other readers of the tables: no query here uses it.
         graph.close()
