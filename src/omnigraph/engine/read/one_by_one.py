@@ -7,7 +7,7 @@ queue, each as long as the interpreter lets a busy thread work before it is the 
 long while only threads wait that ask for one read after the other. Another thread begins with the caches of another
 core: a look-up took a fifth more of the processor with two threads than with one, and with longer turns as much.
 
-Nobody can tell that a thread asks no more, and one that looks every now and then would ask for the interpreter as well.
+That a thread has stopped asking cannot be seen, and a thread that looked for it would want the interpreter, too.
 So a turn outlasts a read only for a thread that has gone on for a millisecond, and for no longer than it has gone on.
 
 A read that the executor answers goes there once it was quick: it took no longer than a turn, and read nothing from

@@ -20,7 +20,7 @@ def cached_topology(ends: Ends) -> Topology | None:
         return held
     kept = load_lists(ends.place, "out")
     if kept is not None:
-        # Whoever may not write reads what lies there all the same.
+        # Readers without the right to write map it as well.
         held = Topology({"out": kept}, ends.place, ends.artifact.marks, saves=ends.keep)
         ends.artifact.hold(held)
     return held
