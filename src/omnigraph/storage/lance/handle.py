@@ -174,8 +174,8 @@ class TableHandle:
         with self.translated():
             return self.dataset.take(positions, columns=list(columns))
 
-    def nearest(self, column: str, wanted: NearestRows, filter: Filter | None = None) -> pa.Table:
-        """`_rowid` of about the wanted rows, of those that a filter keeps; refined ones with their vectors.
+    def nearest(self, column: str, wanted: NearestRows, among: bytes | None = None) -> pa.Table:
+        """`_rowid` of about the wanted rows; refined ones with their vectors. Only those of a `row_mask` are found.
 
         The index answers where it covers; rows that it does not cover are looked at one by one.
         """
@@ -189,7 +189,8 @@ class TableHandle:
         }
         with self.translated():
             names = ["_rowid", "_distance"] if wanted.refine is None else [column, "_rowid", "_distance"]
-            return self._scanner(names, filter, nearest=search, prefilter=True).to_table()
+            # Lance calls them addresses; in tables with stable row ids they are those.
+            return self._scanner(names, None, nearest=search, prefilter=True, row_addr_allowlist=among).to_table()
 
     def read_blobs(self, column: str, row_ids: pa.Array, descriptors: pa.Array) -> pa.Array:
         """The cells of a blob column (`BLOB_CELL`) whose descriptors and row ids are known already."""

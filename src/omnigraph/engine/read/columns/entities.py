@@ -179,9 +179,9 @@ class Entities:
         wanted = list(dict.fromkeys(names))
         return self._hold(wanted, self.handle.scan([*self._stored_names(wanted), ROW_ID], filter))
 
-    def nearest(self, name: str, wanted: NearestRows, filter: str | None = None) -> pa.Table:
-        """Row ids and vectors of about the rows nearest to a query, as the vector index finds them."""
-        found = self.handle.nearest(name, wanted, filter)
+    def nearest(self, name: str, wanted: NearestRows, among: bytes | None = None) -> pa.Table:
+        """Row ids and vectors of about the rows nearest to a query, as the vector index finds them in a `row_mask`."""
+        found = self.handle.nearest(name, wanted, among)
         self.rows_read += found.num_rows
         self.bytes_read += found.nbytes
         return found

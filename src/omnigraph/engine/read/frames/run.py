@@ -63,7 +63,6 @@ class Run:
     made: dict[str, MadeColumns] = field(default_factory=dict)
     path_kinds: dict[str, Mapping[str, PropType]] = field(default_factory=dict)
     _tables: dict[str, Entities] = field(default_factory=dict)
-    _filters: list[tuple[Rows, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         # Without itself inside: nothing of a run should wait for the garbage collector.
@@ -105,14 +104,6 @@ class Run:
     def numbering(self) -> Numbering:
         """How row ids of different tables fit into one column."""
         return Numbering(self.view.catalog)
-
-    def remember_filter(self, rows: Rows, filter: str) -> None:
-        """Exactly these rows of their table satisfy a filter that storage can answer."""
-        self._filters.append((rows, filter))
-
-    def filter_of(self, rows: Rows) -> str | None:
-        """The filter that gave this very array, if one did."""
-        return next((filter for known, filter in self._filters if known is rows), None)
 
     def reads(self) -> tuple[TableReads, ...]:
         """What was read from which table so far."""

@@ -83,10 +83,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         rows = entities.all_rows()
         if not op.predicates:
             return rows
-        rows = rows[run.matching(op.var, op.table_key, rows, op.predicates)]
-        if pushed.rest is None and pushed.filter is not None and entities.as_named:
-            run.remember_filter(rows, pushed.filter)
-        return rows
+        return rows[run.matching(op.var, op.table_key, rows, op.predicates)]
     if not entities.as_named:
         pushed = Pushed(None, ir.And(op.predicates))  # a filter speaks about stored names
     wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
@@ -99,8 +96,6 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         size, count = (entities.bytes_read - known, len(rows)) if {*wanted} >= {*read} else (0, 0)
         add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin, rows=count, size=size)
     if pushed.rest is None:
-        if pushed.filter is not None:
-            run.remember_filter(rows, pushed.filter)
         return rows
     return rows[run.matching(op.var, op.table_key, rows, (pushed.rest,))]
 

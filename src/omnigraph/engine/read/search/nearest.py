@@ -16,11 +16,12 @@ from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import index_on
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
-from omnigraph.engine.read.columns.rowindex import RowIndex, row_ids
+from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.distances import closest, distances
 from omnigraph.engine.read.search.relevance import Hits
-from omnigraph.engine.read.search.vector_index import INDEX_TYPE, PROBES, REFINE
+from omnigraph.engine.read.search.vector_index import INDEX_TYPE, PROBES, REFINE, partitions
+from omnigraph.storage.lance.rows.roaring import row_mask
 from omnigraph.storage.lance.tables import IndexInfo, NearestRows
 
 # So many candidates are measured one by one; more if the column is, or has come to be worth, in memory.
@@ -60,7 +61,7 @@ class NearestSearch:
         hot = self.entities.in_memory(self.call.name)
         if len(self.rows) > (EXACT_HOT if hot else EXACT_COLD):
             index = vector_index(self.entities, self.call.name)
-            found = None if index is None else self._through_index(most)
+            found = None if index is None else self._through_index(index, most)
             if found is not None and index is not None:
                 self._note(f"index {index.name}, {len(found.rows)} of {len(self.rows)} rows")
                 return found
@@ -83,23 +84,21 @@ class NearestSearch:
             self.entities.whole(self.call.name)
             self.entities.memory.cache(_SEARCHES).forget(self._key)
 
-    def _through_index(self, most: int) -> Hits | None:
+    def _through_index(self, index: IndexInfo, most: int) -> Hits | None:
         """The nearest candidates as the index finds them, measured exactly; None when an exact pass is better.
 
-        Rows that the index does not cover are searched as well. Candidates that a filter gave are searched under that
-        filter. For any others the index is asked for so many rows that enough should be candidates, then for more.
+        The index looks at no other rows. Those that it does not cover are searched as well.
         """
         begin = time.perf_counter()
-        filter = self.run.filter_of(self.rows)
-        total, among = self.entities.row_count, len(self.rows)
-        whole = filter is not None or among == total
-        asked = most + _SLACK if whole else int((most + _SLACK) * total / among * 1.25)
+        among, asked = len(self.rows), most + _SLACK
+        # The nearest of few candidates are far away among all rows, and may lie in partitions that are not searched.
+        depth = asked if partitions(index.rows) == 1 else asked * self.entities.row_count // among
+        if depth * _LARGEST_SHARE > among:
+            return None
+        mask = None if among == self.entities.row_count else row_mask(self.rows)
         while asked * _LARGEST_SHARE <= among:
             self.run.budget.check()
-            hits, seen = self._ask(asked, filter)
-            if not whole:
-                inside = RowIndex(self.rows).contains(hits.rows)
-                hits = Hits(hits.rows[inside], hits.scores[inside])
+            hits, seen = self._ask(asked, mask)
             if _is_enough(hits, most, self.call.metric):
                 if not self.entities.in_memory(self.call.name):
                     costs = self.entities.memory.cache(_SEARCHES)
@@ -110,23 +109,22 @@ class NearestSearch:
             asked *= _WIDEN
         return None
 
-    def _ask(self, count: int, filter: str | None) -> tuple[Hits, int]:
+    def _ask(self, count: int, mask: bytes | None) -> tuple[Hits, int]:
         """(what the index finds, with exact distances; how many that is)."""
         if self.entities.in_memory(self.call.name):
-            return self._ask_and_refine(count, filter)
+            return self._ask_and_refine(count, mask)
         wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, self.probes, REFINE)
-        found = self.entities.nearest(self.call.name, wanted, filter)
+        found = self.entities.nearest(self.call.name, wanted, mask)
         rows = row_ids(found[ROW_ID])
         order = np.argsort(rows)
         vectors = one_chunk(found[self.call.name]).take(pa.array(order))
         return Hits(rows[order], distances(vectors, self.query, self.call.metric)), len(rows)
 
-    def _ask_and_refine(self, count: int, filter: str | None) -> tuple[Hits, int]:
+    def _ask_and_refine(self, count: int, mask: bytes | None) -> tuple[Hits, int]:
         """The same with vectors in memory: the index reads none, and those of its best guesses are measured here."""
         target = np.asarray(self.query, np.float32)
-        found = self.entities.nearest(
-            self.call.name, NearestRows(target, count * REFINE, self.call.metric, self.probes, None), filter
-        )
+        wanted = NearestRows(target, count * REFINE, self.call.metric, self.probes, None)
+        found = self.entities.nearest(self.call.name, wanted, mask)
         rows = np.sort(row_ids(found[ROW_ID]))
         scores = distances(self.entities.values(self.call.name, rows), self.query, self.call.metric)
         if len(rows) > count:

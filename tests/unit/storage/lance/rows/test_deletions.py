@@ -9,7 +9,8 @@ import pytest
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.columns import key_field
-from omnigraph.storage.lance.rows.deletions import deleted_offsets, roaring_values
+from omnigraph.storage.lance.rows.deletions import deleted_offsets
+from omnigraph.storage.lance.rows.roaring import roaring_values
 from omnigraph.storage.lance.tables import Landed, TableHandle
 from omnigraph.testing.graphs import row_steps
 
