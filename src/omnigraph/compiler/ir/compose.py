@@ -54,6 +54,7 @@ class _Composer:
         self._starts: list[tuple[bool, tuple[Any, ...], str]] = []
         self._joined = 0
         self._alternatives = list(pattern.alternatives)
+        self._answers: list[Mark] = []  # those that no other part of the pattern reads
         self._last_marks: list[Mark] = []
 
     def run(self) -> tuple[MatchOp, ...]:
@@ -72,9 +73,12 @@ class _Composer:
         for at, block in enumerate(pattern.negations):
             if block not in failing:
                 self._wait(_Part(4, at, block), block.outer)
+        read = _read_inside(pattern)
         for at, mark in enumerate(pattern.marks):
             if can_fail(mark):
                 self._last_marks.append(mark)
+            elif mark.var not in read:
+                self._answers.append(mark)
             else:
                 self._wait(_Part(5, at, mark), mark.outer)
         for var in pattern.nodes:
@@ -86,6 +90,7 @@ class _Composer:
             or self._alternate()
             or self._hop()
             or self._scan()
+            or self._answer()
             or self._join_optional()
             or self._mark_last()
         ):
@@ -184,6 +189,16 @@ class _Composer:
                 return True
         return False
 
+    def _answer(self) -> bool:
+        """Find out what is only returned for the rows that no other part drops any more."""
+        for mark in self._answers:
+            if self._frame.issuperset(mark.outer):
+                self._answers.remove(mark)
+                self._ops.append(mark)
+                self._enter(mark.var)
+                return True
+        return False
+
     def _join_optional(self) -> bool:
         """Extend by the first optional block that is left, now that every other row has been dropped."""
         if self._joined == len(self._pattern.optionals):
@@ -228,6 +243,14 @@ class _Composer:
             (var,) = part.missing
             if var in self._pattern.nodes:
                 heappush(self._starts, (False, self._start_cost(var), var))
+
+
+def _read_inside(pattern: Pattern) -> frozenset[str]:
+    """The variables that parts of the pattern read before its rows are complete, apart from the ends of links."""
+    found = {var for part in (*pattern.filters, *(each.expr for each in pattern.unwinds)) for var in variables(part)}
+    blocks = (pattern.negations, pattern.optionals, pattern.alternatives, pattern.marks)
+    outer = [block.outer for each in blocks for block in each]
+    return frozenset(found).union(*outer)
 
 
 class _Part:

@@ -155,6 +155,30 @@ def test_hops_that_multiply_less_come_first() -> None:
     assert shown[2].startswith("expand $h out Path")
 
 
+def test_what_is_only_returned_is_found_out_for_the_rows_that_are_left() -> None:
+    body = "match { $h: Hut $h path $x $w guards $x $w.age > 35 } return { $h.code, exists { $h path $x $x path $h } as back }"
+    shown = format_plan(optimize(lowered(body))).splitlines()
+
+    operators = [line.split()[0] for line in shown if not line.startswith(" ")]
+    assert operators[:4] == ["scan", "expand", "expand", "mark"]
+
+
+def test_a_condition_on_a_truth_value_is_tested_before_rows_multiply() -> None:
+    body = "match { $h: Hut exists { $w guards $h $w.age > 35 } $h path $x } return { $x.code }"
+    shown = format_plan(optimize(lowered(body))).splitlines()
+
+    operators = [line.split()[0] for line in shown if not line.startswith(" ")]
+    assert operators.index("filter") < operators.index("expand")
+
+
+def test_a_truth_value_about_an_optional_node_waits_for_that_node() -> None:
+    body = "match { $h: Hut optional { $h path $x } } return { $h.code, exists { $w guards $x } as guarded }"
+    shown = format_plan(optimize(lowered(body))).splitlines()
+
+    operators = [line.split()[0] for line in shown if not line.startswith(" ")]
+    assert operators.index("left") < operators.index("mark")
+
+
 def test_far_bounds_do_not_overflow_the_estimate() -> None:
     optimize(lowered("match { $h: Hut $h path{1,9223372036854775807} $x } return { $x.code }"))
 

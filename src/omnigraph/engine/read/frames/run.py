@@ -16,7 +16,7 @@ from omnigraph.compiler.types import PropType
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.pieces import VALUES, pieces
-from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
+from omnigraph.engine.read.columns.rowindex import distinct, distinct_rows
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.explain import Profile, TableReads
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
@@ -33,6 +33,7 @@ from omnigraph.engine.read.frames.unions import (
     OptionalColumns,
     UnionColumns,
     is_union,
+    of_member,
 )
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.values.equality import one_list
@@ -136,7 +137,9 @@ class Run:
 
     def matching(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
         """Which rows satisfy conditions on this one variable; each distinct entity is looked at once."""
-        wanted = distinct_rows(rows)
+        if is_union(table_key):
+            return self._matching_of_members(var, table_key, rows, predicates)
+        wanted, place_of = distinct(rows)
         left, frame = None, Frame(len(wanted), {var: Bound(table_key, wanted)})  # None: all of them
         keep: Mask | None = None
         ordered = sorted(predicates, key=effort)
@@ -154,7 +157,15 @@ class Run:
                 # What is left is asked the rest; with most of them still there, cutting them out would cost more.
                 left, frame = kept, Frame(len(kept), {var: Bound(table_key, wanted[kept])})
         keep = np.ones(len(wanted), np.bool_) if keep is None else keep
-        return keep if wanted is rows else keep[RowIndex(wanted).positions(rows)]
+        return keep if wanted is rows else keep[place_of]
+
+    def _matching_of_members(self, var: str, table_key: str, rows: Rows, predicates: tuple[ir.Condition, ...]) -> Mask:
+        """The same table by table: row ids of one table lie close together, and so do their values."""
+        keep = np.zeros(len(rows), np.bool_)
+        for member, places, plain in self.numbering.split(table_key, rows):
+            own = tuple(of_member(each, member.partition(":")[2]) for each in predicates)
+            keep[places] = self.matching(var, member, plain, own)
+        return keep
 
     def constant(self, expr: ir.Const | ir.Param) -> ir.ConstValue:
         """The value of a constant or parameter."""

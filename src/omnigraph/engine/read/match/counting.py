@@ -14,7 +14,7 @@ from omnigraph.engine.read.columns.rowindex import added, distinct, fold
 from omnigraph.engine.read.frames.frame import START, Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import is_union
-from omnigraph.engine.read.match.expand import linked_lists, neighbours
+from omnigraph.engine.read.match.expand import linked_lists, named_target, neighbours
 from omnigraph.engine.read.match.intersect import closes, expand_closing
 from omnigraph.engine.read.match.joins import join_counts
 from omnigraph.engine.read.match.scan import matching_nodes
@@ -28,6 +28,8 @@ def count_expand(run: Run, frame: Frame, op: Expand, live: frozenset[str]) -> Fr
     kept = live & frame.bound.keys()
     if op.link.edge_var in live or (op.target in live and kept):
         return None
+    if (known := named_target(run, frame, op)) is not None:
+        return known.only(live).folded()
     starts, place = distinct(frame.rows(op.source))
     lists = linked_lists(run, op.link, starts, backward=op.source == op.link.head)
     if op.predicates or op.edge_predicates:

@@ -55,7 +55,7 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
 
     With `exists`, rows that agree on what is `live` may collapse.
     """
-    if (known := _named_target(run, frame, op)) is not None:
+    if (known := named_target(run, frame, op)) is not None:
         return known
     sources = frame.rows(op.source)
     starts, inverse = distinct(sources)
@@ -77,11 +77,10 @@ def expand(run: Run, frame: Frame, op: Expand, live: frozenset[str], *, exists: 
     return concatenate(pieces)
 
 
-def _named_target(run: Run, frame: Frame, op: Expand) -> Frame | None:
-    """The same for several hops from one node to one that is named by its key: a search from both of them."""
+def named_target(run: Run, frame: Frame, op: Expand) -> Frame | None:
+    """The same for several hops to one node that is named by its key: a search from there, or from both ends."""
     scan = NodeScan(op.target, op.target_type, op.predicates)
-    sources = frame.rows(op.source)
-    if op.link.is_single or is_union(scan.table_key) or not names_one(run, scan) or (sources != sources[0]).any():
+    if op.link.is_single or is_union(scan.table_key) or not names_one(run, scan):
         return None
     nodes = matching_nodes(run, scan)
     if not len(nodes):

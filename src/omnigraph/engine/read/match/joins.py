@@ -20,7 +20,7 @@ from omnigraph.compiler.ir.walk import rebuild, variables
 from omnigraph.compiler.types import FLOATING, PropType
 from omnigraph.engine.read.columns.arrays import Rows, spread
 from omnigraph.engine.read.columns.pieces import in_order, taken
-from omnigraph.engine.read.columns.rowindex import distinct_rows
+from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame, numpy_of
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import one_zero, value_column
@@ -75,6 +75,31 @@ class EqualityJoin:
         place = pc.index_in(_hashable(value_column(self._run, frame, self._here)), value_set=self._values)
         known = np.flatnonzero(numpy_of(place.is_valid()))
         return known, numpy_of(place.drop_null()).astype(np.int64)
+
+
+class IdentityJoin:
+    """Rows and nodes that are the same node: a row knows which one that is, so no value is looked at."""
+
+    is_narrow = True
+
+    def __init__(self, run: Run, op: NodeScan, nodes: Rows, condition: ir.SameNode, here: str) -> None:
+        self.condition, self._run, self._here = condition, run, here
+        self._table_key, self._nodes = op.table_key, RowIndex(nodes)
+
+    def counts(self, frame: Frame) -> Rows:
+        """How many nodes fit each row: one or none."""
+        counts = np.zeros(frame.length, np.int64)
+        counts[self.pairs(frame)[0]] = 1
+        return counts
+
+    def pairs(self, frame: Frame) -> tuple[Rows, Rows]:
+        """(row, node) of every pair that fits."""
+        bound, numbering = frame.bound[self._here], self._run.numbering
+        codes = numbering.coded(bound.table_key, bound.rows)
+        rows = np.flatnonzero(numbering.belongs(self._table_key, codes))
+        found = numbering.decoded(self._table_key, codes[rows])
+        fits = self._nodes.contains(found)
+        return rows[fits], found[fits]
 
 
 class OrderJoin:
@@ -151,11 +176,15 @@ class AnyJoin:
         return both // width, both % width
 
 
-Join: TypeAlias = EqualityJoin | OrderJoin | AnyJoin
+Join: TypeAlias = EqualityJoin | IdentityJoin | OrderJoin | AnyJoin
 
 
 def join_of(run: Run, op: NodeScan, nodes: Rows) -> Join | None:
     """How to find the nodes that fit a row without trying all of them; None where no condition says so."""
+    for condition in op.joins:
+        match condition:
+            case ir.SameNode(ir.Node(left), ir.Node(right), negated=False) if op.var in (left, right) and left != right:
+                return IdentityJoin(run, op, nodes, condition, right if left == op.var else left)
     for condition in op.joins:
         if is_equality(condition, op.var):
             return EqualityJoin(run, op, nodes, condition)
