@@ -27,13 +27,20 @@ def checking(check: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def unchecked() -> Iterator[None]:
-    """Pass every checkpoint of the block: what it does is finished."""
-    token = _CHECK.set(None)
+def ask_instead(check: Callable[[], None] | None) -> Iterator[None]:
+    """Call `check` at every checkpoint of the block, and none of those of the blocks around it."""
+    token = _CHECK.set(check)
     try:
         yield
     finally:
         _CHECK.reset(token)
+
+
+@contextmanager
+def unchecked() -> Iterator[None]:
+    """Pass every checkpoint of the block: what it does is finished."""
+    with ask_instead(None):
+        yield
 
 
 def is_checked() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from omnigraph.cores import thread_count
 from omnigraph.display import DisplayedOptions
 from omnigraph.memory.sizes import parse_bytes
 
@@ -23,6 +24,9 @@ class Settings(DisplayedOptions):
     # Whether a commit on a disk waits until the disk has it, so that a power cut does not take it.
     # None: OMNIGRAPH_SYNC, else it does.
     sync: bool | None = None
+    # Threads that one query may use for long work. None: OMNIGRAPH_THREADS, else one for each core that the process may
+    # use.
+    threads: int | None = None
     # What one task of a bulk load may hold of the rows it stages or checks; a machine runs a task per core.
     task_memory: int | str = 1 << 30
     writers: Writers = "multi_process"
@@ -65,6 +69,8 @@ class Settings(DisplayedOptions):
         if self.cache is not None:
             parse_bytes(self.cache, name="cache")
         parse_bytes(self.task_memory, name="task_memory")
+        if self.threads is not None:
+            thread_count(self.threads)
 
     @property
     def task_bytes(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
+
+from omnigraph.control_groups import directories, number
 
 # For a system that tells nothing; small enough for most machines, large enough to work with.
 UNKNOWN = 4 << 30
@@ -21,20 +22,11 @@ def allowed_memory(system: Path = Path("/")) -> int:
 
 def cgroup_limits(system: Path = Path("/")) -> Iterator[int]:
     """Every limit that holds for the control group of this process: its own and those of the groups around it."""
-    groups = _groups(system)
-    for mount in _mounts(system):
-        group = groups.get(mount.kind)
-        for directory in () if group is None else _upwards(system, mount, group):
-            for name in _LIMIT_FILES[mount.kind]:
-                limit = _number(directory / name)
-                if limit is not None:
-                    yield limit
-
-
-class _Mount(NamedTuple):
-    kind: str
-    root: str  # the group that is seen at `place`
-    place: str
+    for kind, directory in directories("memory", system):
+        for name in _LIMIT_FILES[kind]:
+            limit = number(directory / name)
+            if limit is not None:
+                yield limit
 
 
 def _physical() -> int | None:
@@ -47,51 +39,3 @@ def _physical() -> int | None:
     except (OSError, ValueError):
         return None
     return size if size > 0 else None
-
-
-def _groups(system: Path) -> dict[str, str]:
-    """The group of this process that controls memory, by version."""
-    found = {}
-    for line in _lines(system / "proc/self/cgroup"):
-        number, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if number == "0" and not controllers:
-            found["cgroup2"] = path
-        elif "memory" in controllers.split(","):
-            found["cgroup"] = path
-    return found
-
-
-def _mounts(system: Path) -> Iterator[_Mount]:
-    """Where the control groups of memory are mounted."""
-    for line in _lines(system / "proc/self/mountinfo"):
-        before, found, after = line.partition(" - ")
-        place, kind = before.split(" "), after.split(" ")
-        if not found or len(place) < 5 or len(kind) < 3:
-            continue
-        if kind[0] == "cgroup2" or (kind[0] == "cgroup" and "memory" in kind[2].split(",")):
-            yield _Mount(kind[0], place[3], place[4])
-
-
-def _upwards(system: Path, mount: _Mount, group: str) -> Iterator[Path]:
-    """The directory of a group and those of the groups around it, as far as they are mounted."""
-    top = system / mount.place.lstrip("/")
-    # A container often sees its own group as the top of the tree, whatever the path of its process says.
-    inside = PurePosixPath(group)
-    if inside.is_relative_to(mount.root):
-        inside = PurePosixPath("/") / inside.relative_to(mount.root)
-    for path in (inside, *inside.parents):
-        if ".." not in path.parts:
-            yield top.joinpath(*path.parts[1:])
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-
-
-def _number(path: Path) -> int | None:
-    """The limit that a file names; "max" is none."""
-    text = "".join(_lines(path)).strip()
-    return int(text) if text.isdecimal() else None

@@ -79,6 +79,14 @@ class Reservation:
                 raise Overloaded(f"running queries hold {self._process.drawn} of {self._process.capacity} bytes")
             self.size = size
 
+    def has_room(self, size: int) -> bool:
+        """Hold at least `size` if that is possible now."""
+        try:
+            self.need(size)
+        except (ResourceLimitExceeded, TooManyRequests, Overloaded):
+            return False
+        return True
+
     def keep(self, size: int) -> None:
         """Give back what is held above `size`."""
         with self._lock:

@@ -10,13 +10,14 @@ has computed at most. Both need the interpreter, and the short one would wait fo
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from omnigraph.cores import usable_cores
 
 SHORT_SECONDS = 0.02  # of a processor, after which a read is long
 _SLICE_SECONDS = 0.05  # of a processor, after which a long read lets others go on
@@ -74,7 +75,7 @@ class Processors:
         clock: Callable[[], float] = time.monotonic,
         others_read: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        self._processors = (os.cpu_count() or 1) if processors is None else processors
+        self._processors = usable_cores() if processors is None else processors
         self.others_read = others_read  # whether short reads of other actors than this one are under way
         self._clock = clock
         self._lock = threading.Lock()
@@ -194,6 +195,14 @@ class Processors:
                     self._queue.remove((actor, granted))
             raise
 
+    def enter_free(self) -> bool:
+        """Take a place if there is one that no other read waits for."""
+        with self._lock:
+            if self._queue or self._computing >= self.places:
+                return False
+            self._computing += 1
+            return True
+
     def leave(self, actor: str, seconds: float) -> None:
         """Give a place back after computing for so long."""
         with self._lock:
@@ -224,6 +233,8 @@ class Pace:
         self._is_long = False
         self._entered: float | None = None  # when it got its place
         self._paused = 0.0  # seconds
+        self._lock = threading.Lock()
+        self._helped = 0.0  # seconds of helpers
         processors.begin(actor)
 
     def __call__(self, check: Check) -> None:
@@ -251,9 +262,27 @@ class Pace:
             self._paused += time.monotonic() - begin
             check()
 
+    def lend(self) -> bool:
+        """Whether a place is free for a thread that helps this read; it counts as a long read of the actor."""
+        if self._processors.gives_way(self._actor) or not self._processors.enter_free():
+            return False
+        self._processors.join(self._actor)
+        return True
+
+    def wants_back(self) -> bool:
+        """Whether others wait for the place of a helper, or short reads are under way."""
+        return self._processors.is_contended or self._processors.gives_way(self._actor)
+
+    def give_back(self, seconds: float) -> None:
+        """A helper leaves its place; what it has computed is the actor's."""
+        self._processors.leave(self._actor, seconds)
+        self._processors.part(self._actor)
+        with self._lock:
+            self._helped += seconds
+
     def end(self) -> None:
         """The read is over, however it ended."""
-        self._processors.note_length(self._actor, time.thread_time() - self._began)
+        self._processors.note_length(self._actor, time.thread_time() - self._began + self._helped)
         if not self._is_long:
             self._processors.note_short()
             return

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from starlette.types import Receive
 
+from omnigraph.cores import lent_by
 from omnigraph.engine.read.frames.budget import paced
 from omnigraph.server.pace import Processors, pace
 from omnigraph.server.quick import QuickReads
@@ -74,7 +75,7 @@ class Pools:
         became_long = partial(asyncio.get_running_loop().call_soon_threadsafe, self.turns.lengthen, turn)
 
         def run() -> _T:
-            with pace(self.processors, turn.actor, became_long) as own, paced(own):
+            with pace(self.processors, turn.actor, became_long) as own, paced(own), lent_by(own):
                 return call(cancel)
 
         return run

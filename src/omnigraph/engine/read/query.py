@@ -13,6 +13,7 @@ from omnigraph.compiler.compile import CompiledQuery, compile_query, known_query
 from omnigraph.compiler.query.params import ParamValue
 from omnigraph.compiler.source import Source
 from omnigraph.compiler.temporal import DateTime
+from omnigraph.cores import spread_over
 from omnigraph.engine.read.direct import DirectAnswer, direct_answer, prepare_direct
 from omnigraph.engine.read.execute import execute, match
 from omnigraph.engine.read.frames.budget import Budget, Limits, limits_from
@@ -105,7 +106,8 @@ def run_planned(
         run = Run(
             view, bindings, budget, frame_leaf, match, call.embedder, traversal_mode(), call.keep_derived, call.node_ids
         )
-        with QUICK_READS.if_quick(found.pace.seconds), checking(budget.check):
+        spread = spread_over(view.tables.threads, budget.parts_at_once)
+        with QUICK_READS.if_quick(found.pace.seconds), checking(budget.check), spread:
             began = time.perf_counter()
             table = execute(run, found.plan, found.outline)
             seconds = time.perf_counter() - began

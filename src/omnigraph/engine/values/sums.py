@@ -9,8 +9,15 @@ grid is dropped, which is less than rounding would have lost. Only `+`, `-`, `*`
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
+
+from omnigraph.cores import in_parts
+
+_N = TypeVar("_N", bound=np.generic)
 
 Doubles = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.signedinteger]
@@ -21,6 +28,7 @@ PHI = 2.0**52 + 1
 LARGEST = 2.0**900
 SMALLEST = 2.0**-800  # below this the steps of a grid would not be numbers
 _BLOCK = 1 << 15  # values
+SUMMED = 1 << 20  # values that are worth a thread's while
 FEW_GROUPS = 16  # looking for the rows of each group is quicker than counting by number
 
 
@@ -109,17 +117,42 @@ def _sum(numbers: Doubles, size: int) -> float:
     """The same for one group."""
     if not len(numbers):
         return 0.0
+    ends: list[float] = []
     with np.errstate(invalid="ignore", over="ignore"):
-        largest = np.maximum(np.max(numbers), -np.min(numbers))
+        in_parts(_largest, slices(numbers, SUMMED), ends.append)
+        largest = np.max(ends)
         if not largest <= LARGEST:
             return float(_added(numbers, np.zeros(len(numbers), np.int64), 2)[0])
         first, second = (float(each[0]) for each in grids(np.array([largest]), np.array([size])))
         coarse_sum = fine_sum = 0.0
-        for low in range(0, len(numbers), _BLOCK):
-            high, rest = _split(numbers[low : low + _BLOCK], first, second)
-            coarse_sum += float(high.sum())
-            fine_sum += float(rest.sum())
+
+        def add(sums: tuple[float, float]) -> None:
+            nonlocal coarse_sum, fine_sum
+            coarse_sum, fine_sum = coarse_sum + sums[0], fine_sum + sums[1]
+
+        in_parts(partial(_grid_sums, first=first, second=second), slices(numbers, SUMMED), add)
     return coarse_sum + fine_sum
+
+
+def _largest(numbers: Doubles) -> float:
+    """The largest absolute value; not a number if there is one that is not."""
+    with np.errstate(invalid="ignore"):
+        return float(np.maximum(np.max(numbers), -np.min(numbers)))
+
+
+def _grid_sums(numbers: Doubles, first: float, second: float) -> tuple[float, float]:
+    """The sums on both grids, where nothing is rounded: whatever the order, the digits are the same."""
+    coarse_sum = fine_sum = 0.0
+    for block in slices(numbers, _BLOCK):
+        high, rest = _split(block, first, second)
+        coarse_sum += float(high.sum())
+        fine_sum += float(rest.sum())
+    return coarse_sum, fine_sum
+
+
+def slices(numbers: npt.NDArray[_N], size: int) -> list[npt.NDArray[_N]]:
+    """An array cut into parts of so many values."""
+    return [numbers[low : low + size] for low in range(0, len(numbers), size)]
 
 
 def _split(part: Doubles, coarse: Doubles | float, fine: Doubles | float) -> tuple[Doubles, Doubles]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from omnigraph.compiler.catalog.accepted import Accepted, accept_schema
 from omnigraph.compiler.decode import to_source
 from omnigraph.compiler.source import Source
+from omnigraph.cores import thread_count
 from omnigraph.engine.values.arrow import stored_schema, table_types
 from omnigraph.engine.values.message import commit_message
 from omnigraph.engine.views.core import Core
@@ -89,7 +90,7 @@ def open_graph(
         opened = on_full_disk(store.root, lambda: open_read_write(store, HASHES, lambda: recovery.sweep(store)))
         keep_reserve(store.root)
     schemas.adopt(opened.contract)
-    tables = OpenTables(store.root, settings.distribute_rows, tasks)
+    tables = OpenTables(store.root, settings.distribute_rows, tasks, thread_count(settings.threads))
     return Core(store, schemas, tables, read_only, policy, external_blobs)
 
 

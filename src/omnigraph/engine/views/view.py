@@ -25,8 +25,11 @@ _PROPERTY_ID = PROPERTY_ID.encode()
 class OpenTables:
     """Datasets opened at exact versions, shared by every view of one graph; what is unused longest is forgotten."""
 
-    def __init__(self, root: Root, distribute_rows: int | None = None, tasks: TableTasks | None = None) -> None:
+    def __init__(
+        self, root: Root, distribute_rows: int | None = None, tasks: TableTasks | None = None, threads: int = 1
+    ) -> None:
         self.root = root
+        self.threads = threads  # that one query may use
         self.distribute_rows = distribute_rows
         self.tasks: TableTasks = NoTasks() if tasks is None else tasks
         self.canonical = root.canonical

@@ -18,6 +18,10 @@ VARIABLES: dict[str, dict[str, tuple[str, str]]] = {
             "half of what the process may use",
             "what an opened graph may keep in memory: bytes, or a size such as `2GiB`",
         ),
+        "OMNIGRAPH_THREADS": (
+            "one for each core that the process may use",
+            "threads that one query may use for long work; 1 leaves all of it to the caller's",
+        ),
         "OMNIGRAPH_QUERY_MAX_BYTES": (
             "half of that, at least 256 MiB, at most 8 GiB",
             "memory that one query may hold; 0 lifts it",
@@ -195,6 +199,7 @@ WRITE_PROTOCOL = {
     "memory": "what the graph may keep in memory, in bytes or as `2GiB`; `OMNIGRAPH_MEMORY` without it",
     "cache": "what this machine's disk may hold of graphs on object stores; `OMNIGRAPH_CACHE_BYTES` without it",
     "sync": "whether a commit on a disk waits until the disk has it; `OMNIGRAPH_SYNC` without it",
+    "threads": "threads that one query may use for long work; `OMNIGRAPH_THREADS` without it",
     "task_memory": "what one task of a load may hold of the rows it stages or checks, in bytes or as `1GiB`",
     "writers": "`multi_process`, or `single_process` where no other process ever writes",
     "lease_ttl_ms": "how long a writer that went silent keeps others waiting",

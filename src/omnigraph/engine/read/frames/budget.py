@@ -107,6 +107,15 @@ class Budget:
         if self._reserved is not None and rows * row_bytes > _UNCOUNTED:
             self._reserved.need(rows * row_bytes)
 
+    def parts_at_once(self, threads: int, part_bytes: int) -> int:
+        """How many parts of a step, of so many bytes each, may be in memory at a time; at least one."""
+        if part_bytes * threads <= _UNCOUNTED:
+            return threads
+        room = threads if self._bytes is None else min(threads, self._bytes // part_bytes)
+        if room > 1 and self._reserved is not None and not self._reserved.has_room(room * part_bytes):
+            return 1
+        return max(1, room)
+
     def admit_hops(self, hops: int) -> None:
         """Raise when a traversal without an upper bound is about to take this hop and may not."""
         if self.limits.hops is not None and hops > self.limits.hops:

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.checkpoints import checkpoint
+from omnigraph.cores import in_parts
 from omnigraph.engine.read.columns.arrays import Mask, Rows
 from omnigraph.engine.read.columns.rowindex import EXACT
 from omnigraph.engine.values.flags import present
+from omnigraph.engine.values.sums import SUMMED, slices
 
 # Up to so many counters for each row; more would take longer to read than the rows.
 _MOST_COUNTERS = 1
@@ -111,13 +113,16 @@ class Tally:
 
 def exact_sum(numbers: npt.NDArray[np.integer]) -> int | None:
     """The sum of all numbers; None where they could leave 64 bits on the way."""
-    if not len(numbers):
-        return 0
+    found: list[int | None] = []
+    in_parts(_part_sum, slices(numbers, SUMMED), found.append)
+    return None if None in found else sum(part for part in found if part is not None)
+
+
+def _part_sum(numbers: npt.NDArray[np.integer]) -> int | None:
     if numbers.dtype.itemsize < 8:
         return int(numbers.sum(dtype=np.int64))  # fewer than 2^32 of them
     total = 0
-    for begin in range(0, len(numbers), _BLOCK):
-        block = numbers[begin : begin + _BLOCK]
+    for block in slices(numbers, _BLOCK):
         if not -_SAFE < _largest(block) < _SAFE:
             return None
         total += int(block.sum(dtype=np.int64))
