@@ -13,9 +13,6 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.engine.read.topology import files
-from omnigraph.engine.read.topology.edge_lookup import ends_of
-from omnigraph.engine.read.topology.store import topology
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.gq import few
 from omnigraph.pipeline.gq.entities import Entities
@@ -25,6 +22,7 @@ from omnigraph.testing.graphs.ants import ANTS
 from omnigraph.testing.graphs.compared import OVER_ANTS, OVER_HUTS
 from omnigraph.testing.graphs.huts import RECORDS, SCHEMA
 from omnigraph.testing.strategies import read_graphs
+from tests.integration.spark.listed import keep_lists
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance" / "test_query_results.py"
 
@@ -172,14 +170,25 @@ def listed_ants(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Grap
     """The same graph with neighbour lists beside it, as large tables have them."""
     graph = og.init(tmp_path_factory.mktemp("listed") / "graph.omni", schema=read_graphs.SCHEMA)
     graph.load([json.dumps(record) for record in ANTS], runner="inline")
-    view = graph.view()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "WORTH_KEEPING", 0)
-        for info in view.catalog.edges.values():
-            ends = ends_of(view, info, keep=True)
-            assert ends is not None
-            for direction in ("out", "in"):
-                files.save_lists(ends.place, direction, topology(ends).lists(direction), ends.artifact.marks)
+    keep_lists(graph)
+    return graph
+
+
+@pytest.fixture(scope="module")
+def written_ants(tmp_path_factory: pytest.TempPathFactory, tuned: Any) -> og.Graph:
+    """Lists of earlier versions beside the graph: since then edges and nodes came, went and changed."""
+    graph = og.init(tmp_path_factory.mktemp("written") / "graph.omni", schema=read_graphs.SCHEMA)
+    draw = random.Random(5)
+    more = [{"type": "Ant", "data": {"k": f"c{at}", "n": at}} for at in range(40)]
+    ends = [(draw.randrange(40), draw.randrange(40)) for _ in range(400)]
+    walks = [{"edge": "Walks", "from": f"c{a}", "to": f"c{b}", "data": {"w": at}} for at, (a, b) in enumerate(ends)]
+    graph.load([json.dumps(record) for record in [*ANTS, *more, *walks]], runner="inline")
+    keep_lists(graph)
+    graph.mutate('query q() { insert Ant { k: "new", n: 3 } insert Walks { from: "new", to: "a1", w: 9 } }')
+    graph.mutate('query q() { insert Walks { from: "c7", to: "new", w: 2 } insert Walks { from: "c7", to: "c7" } }')
+    graph.mutate("query q() { update Walks set { w: 70 } where w = 3 }")
+    graph.mutate("query q() { delete Walks where w = 5 }")
+    graph.mutate('query q() { delete Ant where k = "a2" }')
     return graph
 
 
@@ -218,6 +227,18 @@ def test_hops_over_lists_read_no_table_of_edges_but_for_bound_ones(
     found = listed_ants.query(text, runner="spark").rows()
     assert found
     assert found == listed_ants.query(text).rows()
+
+
+@pytest.mark.parametrize("text", NUMBERED.values(), ids=NUMBERED)
+def test_after_a_small_write_hops_take_the_rest_from_the_lists_of_before(
+    written_ants: og.Graph, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(few, "MOST", -1)
+    if "$e:" not in text:
+        monkeypatch.setattr(Entities, "edges", lambda *_: pytest.fail("a table of edges was read"))
+    found = written_ants.query(text, runner="spark").rows()
+    assert found
+    assert found == written_ants.query(text).rows()
 
 
 def test_a_read_that_begins_at_a_few_nodes_reads_no_table_of_edges(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from omnigraph.engine.read.topology.files import load_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_topology
+from omnigraph.pipeline.spark import lists
 from omnigraph.pipeline.spark.lists import MappedLists, mapped_lists
 from omnigraph.storage.base.derived import DERIVED_DIR
 
@@ -136,7 +138,9 @@ def test_a_large_load_leaves_its_topology_built(graph: og.Graph) -> None:
         _same(topology(_ends(reader, "Knows"), build).out, build_topology(_ends(graph, "Knows")).out)
 
 
-def test_tasks_map_the_lists_that_a_load_left_until_edges_differ(tmp_path: Path) -> None:
+def test_tasks_map_the_lists_that_a_load_left_and_lay_what_changed_over_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with og.init(tmp_path / "g.omni", SCHEMA) as graph:
         people = _named("p", PEOPLE)
         graph.load(pa.table({"handle": people}), type="Person", runner="inline")
@@ -154,11 +158,34 @@ def test_tasks_map_the_lists_that_a_load_left_until_edges_differ(tmp_path: Path)
         _same(left.along(), expected.out)
         _same(left.against(), expected.lists("in"))
         graph.mutate('query more() { insert Knows { from: "p1", to: "unlinked" } }')
-        assert mapped() is None
+        graph.mutate('query less() { delete Person where handle = "p9" }')
+        over = mapped()
+        assert over is not None
+        assert over.place == left.place
+        now = build_topology(_ends(graph, "Knows"))
+        for found, wanted in ((over.along(), now.out), (over.against(), now.lists("in"))):
+            _tells(found, wanted)
+            _tells(pickle.loads(pickle.dumps(over)).along(), now.out)
+        with monkeypatch.context() as patch:
+            patch.setattr(lists, "_MOST_SENT", 100)
+            graph.mutate('query more() { insert Knows { from: "p2", to: "unlinked" } }')
+            assert mapped() is None, "too much to send it to every task"
         access(graph).keep_lists(["edge:Knows"], None)
         again = mapped()
         assert again is not None
         _same(again.along(), build_topology(_ends(graph, "Knows")).out)
+
+
+def _tells(found: Adjacency, wanted: Adjacency) -> None:
+    """The same neighbours and edges, in shares, in ranges of rows and one by one."""
+    taken = [found.entries(at, at + 10_000) for at in range(0, found.numbered, 10_000)]
+    entries, owners = (np.concatenate(column) for column in zip(*taken, strict=True))
+    triples = np.array([owners, found.neighbours_at(entries), found.edges_at(entries)])
+    expected = np.array([wanted.owners, wanted.neighbours, wanted.edges])
+    assert np.array_equal(triples[:, np.lexsort(triples)], expected[:, np.lexsort(expected)])
+    for mine, theirs in ((found.within(5, 900), wanted.within(5, 900)), (found.linked(), wanted.linked())):
+        pairs, others = np.array(mine), np.array(theirs)
+        assert np.array_equal(pairs[:, np.lexsort(pairs)], others[:, np.lexsort(others)])
 
 
 def test_a_reader_maps_the_lists_against_the_edges_as_well(

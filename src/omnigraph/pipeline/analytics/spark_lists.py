@@ -33,10 +33,10 @@ class KeptLists:
     def batches(self, at: int, *, edges: bool = False) -> Iterator[pa.RecordBatch]:
         """One slice of the edges as rows: the numbers of both ends, and the row id of the edge or a weight of 1."""
         lists = self.lists.along()
-        entries = np.arange(at * SLICE, min((at + 1) * SLICE, len(lists)))
-        sources, targets = lists.owners_of(entries) + self.tails, lists.neighbours[entries].astype(np.int64)
+        entries, owners = lists.entries(at * SLICE, (at + 1) * SLICE)
+        targets = lists.neighbours_at(entries).astype(np.int64)
         last = lists.edges_at(entries).astype(np.int64) if edges else np.ones(len(entries))
-        columns = {"s": sources, "t": targets + self.heads, "e" if edges else "w": last}
+        columns = {"s": owners + self.tails, "t": targets + self.heads, "e" if edges else "w": last}
         yield pa.RecordBatch.from_pydict({name: pa.array(column) for name, column in columns.items()})
 
 
@@ -60,10 +60,8 @@ class ListedEdges:
         edges = np.ones(len(numbers), np.int64)
         for kept in self.lists:
             for lists, shift in ((kept.lists.along(), kept.tails), (kept.lists.against(), kept.heads)):
-                degrees = np.diff(lists.offsets)
-                keys = np.arange(len(degrees)) + lists.keys if isinstance(lists.keys, int) else lists.keys
-                owned = degrees > 0
-                edges[np.searchsorted(numbers, keys[owned] + shift)] += degrees[owned]
+                rows, degrees = lists.linked()
+                edges[np.searchsorted(numbers, rows + shift)] += degrees
         ends = np.cumsum(edges)
         cuts = np.searchsorted(ends, np.linspace(0, int(ends[-1]), tasks + 1)[1:-1])
         starts = np.unique(np.concatenate([[0], cuts]))
@@ -83,16 +81,8 @@ class ListedEdges:
 
 
 def _within(lists: Adjacency, mine: Range, own: int, others: int) -> tuple[Rows, Rows]:
-    low, high = mine.first - own, mine.last - own + 1
-    slots = len(lists.offsets) - 1
-    if isinstance(lists.keys, int):
-        first, last = (min(max(row - lists.keys, 0), slots) for row in (low, high))
-    else:
-        first, last = (int(at) for at in np.searchsorted(lists.keys, [low, high]))
-    begin, end = int(lists.offsets[first]), int(lists.offsets[last])
-    owned = np.arange(first, last) + lists.keys if isinstance(lists.keys, int) else lists.keys[first:last]
-    owners = np.repeat(owned, np.diff(lists.offsets[first : last + 1]))
-    return owners + own, lists.neighbours[begin:end].astype(np.int64) + others
+    owners, neighbours = lists.within(mine.first - own, mine.last - own + 1)
+    return owners + own, neighbours + others
 
 
 def _joined(parts: Sequence[npt.NDArray[np.int64]]) -> Rows:

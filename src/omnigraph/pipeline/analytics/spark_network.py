@@ -149,7 +149,7 @@ class SparkNetwork:
         return rows.join(tails, "src").join(heads, "dst").select("s", "t", "w")
 
     def _listed(self, kept: KeptLists, *, edges: bool = False) -> Any:
-        slices = max(1, -(-len(kept.lists.along()) // SLICE))
+        slices = max(1, -(-kept.lists.along().numbered // SLICE))
 
         def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:

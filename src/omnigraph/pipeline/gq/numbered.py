@@ -177,7 +177,7 @@ class NumberedHops:
 
             return reported(batches())
 
-        size = sum(len(lists.offsets) for lists in opened.ways) * _NUMBER * 2
+        size = sum(min(len(lists), lists.last_owner + 1) for lists in opened.ways) * _NUMBER * 2
         return shared_frame(self.low.spark, read, opened.shares, size, schema)
 
     # --- in the end ------------------------------------------------------------------------------

@@ -67,8 +67,7 @@ class OpenHop:
             number -= _slices(self.ways[way])
             way += 1
         lists = self.ways[way]
-        entries = np.arange(number * SLICE, min((number + 1) * SLICE, len(lists)))
-        near = lists.owners_of(entries)
+        entries, near = lists.entries(number * SLICE, (number + 1) * SLICE)
         return self._taken(way, near, near, entries, lists.bounds(near)[0])
 
     def steps(self, rows: Rows) -> Iterator[Taken]:
@@ -113,7 +112,7 @@ class OpenHop:
 
 
 def _slices(lists: Adjacency) -> int:
-    return -(-len(lists) // SLICE)
+    return -(-lists.numbered // SLICE)
 
 
 def _wide(values: npt.NDArray[np.integer]) -> Rows:

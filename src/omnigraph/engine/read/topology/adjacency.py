@@ -152,6 +152,29 @@ class Adjacency:
         """One more than the largest number of an entry."""
         return len(self)
 
+    def entries(self, first: int, stop: int) -> tuple[Rows, Rows]:
+        """The entries numbered from `first` to before `stop`, and the row that each belongs to."""
+        found = np.arange(first, min(stop, len(self)))
+        return found, self.owners_of(found)
+
+    def within(self, low: int, high: int) -> tuple[Rows, Rows]:
+        """(row, neighbour) of every entry of the rows from `low` to before `high`."""
+        slots = len(self.offsets) - 1
+        if isinstance(self.keys, int):
+            first, last = (min(max(row - self.keys, 0), slots) for row in (low, high))
+            owned = np.arange(first, last) + self.keys
+        else:
+            first, last = (int(at) for at in np.searchsorted(self.keys, [low, high]))
+            owned = self.keys[first:last]
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return np.repeat(owned, np.diff(self.offsets[first : last + 1])), _wide(self.neighbours[begin:end])
+
+    def linked(self) -> tuple[Rows, Rows]:
+        """The ascending rows that have entries, and how many."""
+        degrees = np.diff(self.offsets)
+        slots = np.flatnonzero(degrees)
+        return slots + self.keys if isinstance(self.keys, int) else self.keys[slots], degrees[slots]
+
     def searched(self, start: Rows, stop: Rows, targets: Rows) -> Mask:
         """Whether each target is among the entries of the range beside it."""
         if not self.numbered:

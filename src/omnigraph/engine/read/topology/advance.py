@@ -40,13 +40,13 @@ class Origin:
         return cls(Mark.of(ends.edges), Mark.of(ends.tails), Mark.of(ends.heads))
 
 
-def advance(older: Topology, origin: Origin, ends: Ends) -> Topology | None:
-    """The topology of `ends`, or None when it has to be built from scratch."""
+def advance(older: Topology, origin: Origin, ends: Ends, *, folds: bool = True) -> Topology | None:
+    """The topology of `ends`, or None when it has to be built from scratch; without `folds` only as an overlay."""
     marks = ((origin.edges, ends.edges), (origin.tails, ends.tails), (origin.heads, ends.heads))
     if not all(mark.precedes(table) for mark, table in marks):
         return None
     change = _change(older.out, origin, ends)
-    if change is None:
+    if change is None or (not folds and change.size > _FOLD_AT * len(older.out)):
         return None
     if not _stay(origin.tails, ends.tails, lambda: older.out.owners[change.kept(older.out)]):
         return None

@@ -36,6 +36,21 @@ class Overlay(Adjacency):
     def numbered(self) -> int:
         return self.base.numbered + self.patch.numbered
 
+    def entries(self, first: int, stop: int) -> tuple[Rows, Rows]:
+        limit = self.base.numbered
+        here, owners = self.base.entries(first, min(stop, limit))
+        new, late = self.patch.entries(max(first - limit, 0), max(stop - limit, 0))
+        found = self._joined((owners, here), (late, new + limit))
+        return found[1], found[0]
+
+    def within(self, low: int, high: int) -> tuple[Rows, Rows]:
+        return self._joined(self.base.within(low, high), self.patch.within(low, high))
+
+    def linked(self) -> tuple[Rows, Rows]:
+        rows, degrees = self._joined(self.base.linked(), self.patch.linked())
+        order = np.argsort(rows)
+        return rows[order], degrees[order]
+
     def bounds(self, rows: Rows) -> tuple[Rows, Rows]:
         start, stop = self.base.bounds(rows)
         here = self._is_changed(rows)
@@ -100,6 +115,11 @@ class Overlay(Adjacency):
     @cached_property
     def owners(self) -> Rows:
         return self.whole.owners
+
+    def _joined(self, older: tuple[Rows, Rows], newer: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
+        """What the base says of the rows that have not changed, then what the patch says."""
+        kept = ~self._is_changed(older[0])
+        return np.concatenate([older[0][kept], newer[0]]), np.concatenate([older[1][kept], newer[1]])
 
     def _is_changed(self, rows: Rows) -> Mask:
         if not len(self.changed):

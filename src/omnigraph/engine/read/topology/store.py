@@ -40,18 +40,34 @@ def ready_topology(ends: Ends) -> Topology | None:
 
 
 def kept_place(ends: Ends) -> Place | None:
-    """Where the lists of both directions are kept, by these versions or by the last ones that had the same edges.
+    """Where the lists of both directions are kept, by these versions or by earlier ones that had the same edges.
 
     A load keeps lists while its indexes are built, whose commit makes another version of the same rows.
     """
-    if all(load_lists(ends.place, direction) is not None for direction in ("out", "in")):
-        return ends.place
-    place, kept = next(ends.artifact.older_places("out"), (None, None))
-    along = None if kept is None else decoded_lists(kept)
-    if place is None or kept is None or along is None or load_lists(place, "in", along) is None:
-        return None
-    made = advance(Topology({"out": along}), Origin(*kept.marks), ends)
-    return place if made is not None and made.out is along else None
+    place, made = kept_lists(ends) or (None, None)
+    return place if made is not None and made.out.in_one_piece else None
+
+
+def kept_lists(ends: Ends) -> tuple[Place, Topology] | None:
+    """Where lists of both directions are kept, of these versions or earlier ones, and the topology of these versions.
+
+    It consists of those lists, or of an overlay over them.
+    """
+    kept = _both(ends.place)
+    if kept is not None:
+        return ends.place, kept
+    for place, found in ends.artifact.older_places("out"):
+        older = _both(place)
+        made = None if older is None else advance(older, Origin(*found.marks), ends, folds=False)
+        if made is not None:
+            return place, made
+    return None
+
+
+def _both(place: Place) -> Topology | None:
+    along = load_lists(place, "out")
+    against = None if along is None else load_lists(place, "in", along)
+    return None if along is None or against is None else Topology({"out": along, "in": against})
 
 
 def topology(ends: Ends, build: Callable[[Ends], Topology] | None = None) -> Topology:
