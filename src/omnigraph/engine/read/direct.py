@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.compiler.ir import expr as ir
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.key_index import KeyIndex
@@ -27,17 +26,16 @@ from omnigraph.engine.read.direct_groups import GroupCounts, group_counts
 from omnigraph.engine.read.direct_parts import (
     BUCKET_BITS,
     MOST_ROWS,
-    TOUCH_EVERY,
+    DirectForm,
     Touch,
     column_of,
     keys_of,
     lists_of,
     start_and_hops,
-    touch_all,
 )
 from omnigraph.engine.read.direct_search import WordSearch, word_search
 from omnigraph.engine.read.frames.budget import Limits
-from omnigraph.engine.read.frames.explain import Explanation, KnownProfile, TableReads
+from omnigraph.engine.read.frames.explain import Explanation, KnownProfile
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
 from omnigraph.engine.read.plan.route import AnyRoute, Groups, Route, Total
@@ -114,8 +112,7 @@ def _key(route: AnyRoute, values: Mapping[str, Any]) -> Any:
         return ""
     if isinstance(route, Search | Groups):
         return route.asked(values)
-    key = values.get(route.key.name) if isinstance(route.key, ir.Param) else route.key.value
-    return key if isinstance(key, str) else None
+    return route.start.id(values)
 
 
 def prepare_direct(run: Run, planned: Planned) -> None:
@@ -147,16 +144,14 @@ def _form(run: Run, planned: Planned, route: AnyRoute, tries: int) -> Form | Non
             return _made(run, planned, route)
 
 
-class Counted:
+class Counted(DirectForm):
     """How many rows a table has at one view, as its version says."""
 
-    __slots__ = ("_found", "ops", "reads")
-    nbytes = 0
+    __slots__ = ("_found",)
 
-    def __init__(self, batch: pa.RecordBatch, rows: int, planned: Planned, reads: tuple[TableReads, ...]) -> None:
+    def __init__(self, batch: pa.RecordBatch, rows: int, planned: Planned, run: Run) -> None:
+        super().__init__(run, planned, ())
         self._found = (batch, (rows,), (rows,) * batch.num_columns)
-        self.ops = (*planned.plan.match, *planned.plan.result)
-        self.reads = reads
 
     def answer(self, key: str) -> Found:
         return self._found
@@ -166,16 +161,16 @@ class Counted:
         return (0,)
 
 
-class Direct:
+class Direct(DirectForm):
     """What one route needs at one view."""
 
     __slots__ = (
-        "_batch", "_calls", "_columns", "_hops", "_ids", "_index", "_look_at", "_most", "_rows_with", "_schema",
-        "_sorted", "_touch", "_values", "ops", "reads",
+        "_batch", "_columns", "_hops", "_ids", "_index", "_look_at", "_most", "_rows_with", "_schema", "_sorted",
+        "_values",
     )  # fmt: skip
-    nbytes = 0  # of its own
 
     def __init__(self, keys: KeyIndex, hops: tuple[Adjacency, ...], end: _End, planned: Planned, run: Run) -> None:
+        super().__init__(run, planned, _sources(run, planned.route))
         self._rows_with, self._hops = keys.finder(BUCKET_BITS), hops
         self._ids, self._index, self._batch = end.ids, end.index, end.batch
         self._columns, self._schema = end.batch.columns, end.batch.schema
@@ -184,20 +179,10 @@ class Direct:
         if hops and end.index is not None:
             self._most = min(MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
         self._sorted, self._look_at = False, min(_LOOK_AT, len(end.batch) // _LOOK_PER_NODES + 1)
-        self._touch, self._calls = partial(touch_all, _sources(run, planned.route)), 0
-        self.ops = (*planned.plan.match, *planned.plan.result)
-        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
-
-    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
-        """Rows that a limit is about."""
-        return counts
 
     def answer(self, key: str) -> Found | None:
         """The rows, and how many there were after the start and after each hop; None when memory does not tell."""
-        self._calls += 1
-        if self._calls % TOUCH_EVERY == 0:
-            self._touch()
-        if self._calls == self._look_at:
+        if self._called() == self._look_at:
             self._sorted = self._ids is not None and ascend(self._ids)
         found = self._rows_with(key.encode())
         if len(found) > 1:
@@ -263,11 +248,11 @@ class _End:
 def _counted(run: Run, planned: Planned, route: Total) -> Counted:
     rows = run.entities(route.table_key).row_count
     batch = pa.RecordBatch.from_arrays([pa.array([rows], _INT64)] * len(route.columns), list(route.columns))
-    return Counted(batch, rows, planned, tuple(TableReads(read.table, 0, 0) for read in run.reads()))
+    return Counted(batch, rows, planned, run)
 
 
 def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
-    start = run.entities(f"node:{route.type_name}")
+    start = run.entities(f"node:{route.start.type_name}")
     keys = keys_of(start)
     hops = tuple(lists_of(run, hop) for hop in route.hops)
     known = tuple(hop for hop in hops if hop is not None)
@@ -302,4 +287,4 @@ def _sources(run: Run, route: AnyRoute | None) -> tuple[Touch, ...]:
     assert isinstance(route, Route)
     end = run.entities(f"node:{route.end_type}")
     names = [] if route.counted is not None else [*(expr.name for _, expr in route.outputs), "id"]
-    return (*start_and_hops(run, route.type_name, route.hops), *(partial(end.held_whole, name) for name in names))
+    return (*start_and_hops(run, route.start, route.hops), *(partial(end.held_whole, name) for name in names))

@@ -22,15 +22,13 @@ from omnigraph.engine.read.columns.rowindex import RowIndex, distinct_rows
 from omnigraph.engine.read.direct_parts import (
     BUCKET_BITS,
     MOST_ROWS,
-    TOUCH_EVERY,
+    DirectForm,
     Touch,
     column_of,
     keys_of,
     lists_of,
     start_and_hops,
-    touch_all,
 )
-from omnigraph.engine.read.frames.explain import TableReads
 from omnigraph.engine.read.frames.frame import first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
@@ -42,35 +40,24 @@ from omnigraph.engine.values.arrow import arrow_type, shown_type
 _NONE: Rows = np.empty(0, np.int64)
 
 
-class GroupCounts:
+class GroupCounts(DirectForm):
     """What one such read needs at one view."""
 
-    __slots__ = (
-        "_calls", "_counts_ends", "_groups", "_order", "_rows_with", "_schema", "_steps", "_touch", "_value_first",
-        "nbytes", "ops", "reads",
-    )  # fmt: skip
+    __slots__ = ("_counts_ends", "_groups", "_order", "_rows_with", "_schema", "_steps", "_value_first", "nbytes")
 
     def __init__(self, keys: KeyIndex, steps: list[_Step], groups: _Numbered, planned: Planned, run: Run) -> None:
         route = planned.route
         assert isinstance(route, Groups)
+        super().__init__(run, planned, _sources(run, route))
         self._rows_with, self._steps, self._groups = keys.finder(BUCKET_BITS), steps, groups
         self._counts_ends, self._value_first, self._order = route.counts_ends, route.value_first, route.order
         kinds = [groups.values.type, pa.int64()]
         self._schema = pa.schema(list(zip(route.columns, kinds if route.value_first else kinds[::-1], strict=True)))
-        self._touch, self._calls = partial(touch_all, _sources(run, route)), 0
         self.nbytes = sum(0 if step.kept is None else step.kept.nbytes for step in steps) + groups.nbytes
-        self.ops = (*planned.plan.match, *planned.plan.result)
-        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
-
-    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
-        """Rows that a limit is about."""
-        return counts
 
     def answer(self, asked: AskedGroups) -> tuple[pa.RecordBatch, tuple[int, ...], None] | None:
         """The groups, and how many rows there were after each operator; None when memory does not tell."""
-        self._calls += 1
-        if self._calls % TOUCH_EVERY == 0:
-            self._touch()
+        self._called()
         start = self._rows_with(asked.key.encode())
         found = self._ends(start[0]) if len(start) == 1 else None
         if found is None:
@@ -159,7 +146,7 @@ class _Numbered:
 
 def group_counts(run: Run, planned: Planned, route: Groups) -> GroupCounts | None:
     """The direct form of such a read, if what it needs is in memory."""
-    keys = keys_of(run.entities(f"node:{route.type_name}"))
+    keys = keys_of(run.entities(f"node:{route.start.type_name}"))
     steps = [step for hop in route.hops if (step := _step(run, hop)) is not None]
     groups = _numbered(run.entities(f"node:{route.hops[-1].target_type}"), route)
     if keys is None or groups is None or len(steps) < len(route.hops):
@@ -200,4 +187,4 @@ def _asked_about(hop: Hop) -> list[str]:
 def _sources(run: Run, route: Groups) -> tuple[Touch, ...]:
     table = run.entities(f"node:{route.hops[-1].target_type}")
     codes = partial(run.view.tables.memory.cache(CODES).get, (table.version_key, route.by.name))
-    return (*start_and_hops(run, route.type_name, route.hops), partial(table.held_whole, route.by.name), codes)
+    return (*start_and_hops(run, route.start, route.hops), partial(table.held_whole, route.by.name), codes)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
 from omnigraph.engine.read.columns.held import Held
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import KEYS
+from omnigraph.engine.read.frames.explain import NestedOperator, TableReads, nested_operators
 from omnigraph.engine.read.frames.run import Run
-from omnigraph.engine.read.plan.route import Hop
+from omnigraph.engine.read.plan.plans import Planned
+from omnigraph.engine.read.plan.route import Hop, Start
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 
@@ -19,8 +22,35 @@ Touch = Callable[[], object]
 # More rows are left to the executor, which takes them in pieces and watches memory and time.
 MOST_ROWS = 1 << 14
 # Of the calls of a direct read one in so many says that what it uses is in use.
-TOUCH_EVERY = 64
+_TOUCH_EVERY = 64
+# From this call on columns are read whole for it.
+IN_EARNEST = 4
+_SAMPLE = 64  # rows that are looked at for how wide they are
 BUCKET_BITS = 12  # of hashes, by which keys are found
+
+
+class DirectForm:
+    """What the direct forms of plans have in common: what they stand for, and that they say what they use."""
+
+    __slots__ = ("_calls", "_sources", "ops", "reads")
+    nbytes = 0  # of its own, beside what caches hold
+
+    def __init__(self, run: Run, planned: Planned, sources: Iterable[Touch]) -> None:
+        self._sources, self._calls = tuple(sources), 0
+        self.ops: tuple[NestedOperator, ...] = tuple(nested_operators(planned.plan))
+        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
+
+    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """Rows that a limit is about."""
+        return counts
+
+    def _called(self) -> int:
+        """How many calls there have been; what is used has to be asked for, so that it does not count as unused."""
+        self._calls += 1
+        if self._calls % _TOUCH_EVERY == 0:
+            for source in self._sources:
+                source()
+        return self._calls
 
 
 def keys_of(table: Entities) -> KeyIndex | None:
@@ -45,17 +75,21 @@ def column_of(table: Entities, name: str) -> Held | None:
     return table.whole(name) if table.is_small else table.held_whole(name)
 
 
-def start_and_hops(run: Run, type_name: str, hops: Iterable[Hop]) -> list[Touch]:
+def hold_columns(table: Entities, names: list[str]) -> None:
+    """Read columns whole if they are not and there is room: few rows of each are looked at for how wide they are."""
+    missing = [name for name in names if table.held_whole(name) is None]
+    if missing:
+        some = table.all_rows()[:_SAMPLE]
+        width = sum(table.values(name, some).nbytes for name in missing) / max(len(some), 1)
+        table.hold(missing, width)
+
+
+def start_and_hops(run: Run, start: Start, hops: Iterable[Hop]) -> list[Touch]:
     """What has to be asked for now and then, so that ids and lists do not count as unused."""
     memory = run.view.tables.memory
-    keys = partial(memory.cache(KEYS).get, run.entities(f"node:{type_name}").version_key)
-    return [keys, *(partial(memory.cache(TOPOLOGIES).get, _ends(run, hop).key) for hop in hops)]
-
-
-def touch_all(sources: Iterable[Touch]) -> None:
-    """Ask for all of it."""
-    for source in sources:
-        source()
+    types = [name for name in union_members(start.type_name) if run.exists(f"node:{name}")]
+    keys = [partial(memory.cache(KEYS).get, run.entities(f"node:{name}").version_key) for name in types]
+    return [*keys, *(partial(memory.cache(TOPOLOGIES).get, _ends(run, hop).key) for hop in hops)]
 
 
 def _ends(run: Run, hop: Hop) -> Ends:

@@ -18,8 +18,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
-from omnigraph.engine.read.direct_parts import TOUCH_EVERY, column_of
-from omnigraph.engine.read.frames.explain import TableReads
+from omnigraph.engine.read.direct_parts import IN_EARNEST, DirectForm, column_of, hold_columns
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
 from omnigraph.engine.read.plan.search_route import Asked, Search
@@ -35,42 +34,27 @@ if TYPE_CHECKING:
 _MOST_ENTRIES = 1 << 18
 _MOST_ROWS = 1 << 10
 _MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
-# From this call on columns are read whole for it, and ids are looked at for their order.
-_IN_EARNEST = 4
-_SAMPLE = 64
 
 
-class WordSearch:
+class WordSearch(DirectForm):
     """What one search by words needs at one view."""
 
-    __slots__ = (
-        "_calls", "_columns", "_corpus", "_ids", "_index", "_kept", "_most", "_rows", "_schema", "_sorted", "_touch",
-        "ops", "reads",
-    )  # fmt: skip
-    nbytes = 0  # of its own
+    __slots__ = ("_columns", "_corpus", "_ids", "_index", "_kept", "_most", "_rows", "_schema", "_sorted")
 
     def __init__(self, corpus: Corpus, column: TextColumn, found: _Columns, planned: Planned, run: Run) -> None:
         from omnigraph.engine.read.search.corpus_store import kept_words
 
+        super().__init__(run, planned, (partial(_touch_all, column, found.names),))
         self._corpus, self._kept = corpus, kept_words(column, corpus)
         self._columns, self._schema = found.columns, found.schema
         self._ids, self._index, self._rows = found.ids.values, found.ids.index, column.table.row_count
         width = sum(8 if each is None else widest(each) for each in found.columns)
         self._most = min(_MOST_ROWS, _MOST_BYTES // max(width, 1))
         self._sorted = ascend(found.ids.values)
-        self._touch, self._calls = partial(_touch_all, column, found.names), 0
-        self.ops = (*planned.plan.match, *planned.plan.result)
-        self.reads = tuple(TableReads(read.table, 0, 0) for read in run.reads())
-
-    def made(self, counts: tuple[int, ...]) -> tuple[int, ...]:
-        """Rows that a limit is about."""
-        return counts
 
     def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...], None] | None:
         """The rows, and how many there were after each operator; None when memory does not tell."""
-        self._calls += 1
-        if self._calls % TOUCH_EVERY == 0:
-            self._touch()
+        self._called()
         if not 0 < asked.end <= self._most:
             return None
         relevance = self._corpus.relevance(asked.words, kept=self._kept)
@@ -116,19 +100,10 @@ def word_search(run: Run, planned: Planned, route: Search, tries: int) -> WordSe
     corpus = held_corpus(column)
     if corpus is None or not table.as_named:
         return None
-    if tries >= _IN_EARNEST:
-        _hold(table, _names(route))
+    if tries >= IN_EARNEST:
+        hold_columns(table, _names(route))
     found = _columns(table, route)
     return None if found is None else WordSearch(corpus, column, found, planned, run)
-
-
-def _hold(table: Entities, names: list[str]) -> None:
-    """Read columns whole if they are not and there is room: few rows of each are looked at for how wide they are."""
-    missing = [name for name in names if table.held_whole(name) is None]
-    if missing:
-        some = table.all_rows()[:_SAMPLE]
-        width = sum(table.values(name, some).nbytes for name in missing) / max(len(some), 1)
-        table.hold(missing, width)
 
 
 def _columns(table: Entities, route: Search) -> _Columns | None:

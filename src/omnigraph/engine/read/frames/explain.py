@@ -15,6 +15,7 @@ from omnigraph.display import Displayed, DisplayedText, counted
 from omnigraph.engine.read.frames.expected import Expected
 
 Operator: TypeAlias = MatchOp | ResultOp | Stage
+NestedOperator: TypeAlias = tuple[int, Operator]  # how deep it is inside others, and the operator
 
 # An operator inside `not` runs many times; its first runs are enough.
 _MOST_NOTES = 8
@@ -67,7 +68,7 @@ class Profile(Displayed):
 class KnownProfile(Profile):
     """The profile of a read that took no operators one by one: how many rows each stands for, and the time of all."""
 
-    def __init__(self, ops: tuple[Operator, ...], counts: tuple[int, ...], answered: int, seconds: float) -> None:
+    def __init__(self, ops: tuple[NestedOperator, ...], counts: tuple[int, ...], answered: int, seconds: float) -> None:
         self._ops, self._counts, self._answered, self._seconds = ops, counts, answered, seconds
 
     @property
@@ -77,9 +78,9 @@ class KnownProfile(Profile):
         Made when it is looked at, which few results are.
         """
         found = [*zip(self._ops, self._counts, strict=False)]
-        end = next((at for at, (_, count) in enumerate(found) if not count), len(found)) + 1
+        end = next((at for at, ((depth, _), count) in enumerate(found) if not count and not depth), len(found)) + 1
         found = [*found[:end], *((op, self._answered) for op in self._ops[len(self._counts) :])]
-        made = [Step(op, 0, count, runs=1) for op, count in found]
+        made = [Step(op, depth, count, runs=1) for (depth, op), count in found]
         made[-1].seconds = self._seconds
         made[-1].notes.append("answered from memory in one go")
         return made
@@ -131,7 +132,7 @@ class Explanation(DisplayedText):
     search: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"{'  ' * depth}{format_operator(op)}{self._promise(op)}" for depth, op in _operators(self.plan)]
+        lines = [f"{'  ' * depth}{format_operator(op)}{self._promise(op)}" for depth, op in nested_operators(self.plan)]
         lines += self.search
         if self.profile is not None:
             lines = [self._measured(step) for step in self.profile.steps]
@@ -146,7 +147,7 @@ class Explanation(DisplayedText):
         if self.profile is None:
             plan = [
                 {"depth": depth, "operator": format_operator(op), **self._estimate(op)}
-                for depth, op in _operators(self.plan)
+                for depth, op in nested_operators(self.plan)
             ]
         else:
             plan = [
@@ -185,7 +186,8 @@ class Explanation(DisplayedText):
         return None if expected is None else ceil(min(expected, _MOST_EXPECTED))
 
 
-def _operators(plan: ReadPlan) -> Iterator[tuple[int, Operator]]:
+def nested_operators(plan: ReadPlan) -> Iterator[NestedOperator]:
+    """The operators of a plan in the order they are shown in."""
     yield from _read(plan, 0)
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from omnigraph.compiler.catalog.model import NodeType
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
+from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
 from omnigraph.engine.read.columns.key_index_store import rows_with_ids
@@ -45,16 +48,28 @@ def _ids(run: Run, op: NodeScan, predicate: ir.Condition) -> Sequence[str] | Non
         return ()
     if not isinstance(values, list | tuple):
         return None
-    # Null equals nothing; anything but text cannot be an id, and the evaluator says what it is instead.
+    # Null equals nothing; what cannot be an id is left to the evaluator, which says what it is instead.
     present = [value for value in values if value is not None]
-    return [str(value) for value in present] if all(isinstance(value, str) for value in present) else None
+    ids = [id_text(column.type, value) for value in present]
+    return [each for each in ids if each is not None] if None not in ids else None
+
+
+def id_text(kind: PropType, value: Any) -> str | None:
+    """The id of the node whose key of this type, or whose id, is this value; None where that is not known.
+
+    The id of a key of one text is the text, and that of a key of one integer its digits.
+    """
+    if kind.scalar in INTEGER:
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
+    return str(value) if isinstance(value, str) else None
+
+
+def names_node(info: NodeType, column: ir.Property) -> bool:
+    """Whether a property tells the id of its node: it is the id, or the only part of a key of text or integers."""
+    if column.name == "id":
+        return True
+    return info.key == (column.name,) and (column.type.scalar == "String" or column.type.scalar in INTEGER)
 
 
 def _is_id(run: Run, op: NodeScan, column: ir.Property) -> bool:
-    """Whether the property is the id of its node: by name, or because a key of one text is the id."""
-    if column.name == "id":
-        return True
-    if op.kind == "edge":
-        return False
-    info = run.view.catalog.nodes[op.type_name]
-    return info.key == (column.name,) and column.type.scalar == "String"
+    return column.name == "id" if op.kind == "edge" else names_node(run.view.catalog.nodes[op.type_name], column)

@@ -10,8 +10,24 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate, Expand, Limit, MatchOp, NodeScan, Project, ResultOp, Sort
 from omnigraph.compiler.ir.plan import ReadPlan
+from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.match.key_lookup import id_text, names_node
 from omnigraph.engine.read.plan.search_route import Search, constant, search_of
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The node that such a read begins at: of which type, and what its key, or its id, has to be."""
+
+    var: str
+    type_name: str  # or several, as a union has them
+    column: ir.Property
+    key: ir.Param | ir.Const
+
+    def id(self, values: Mapping[str, Any]) -> str | None:
+        """The id of the node in one call; None for a value that cannot be one."""
+        return id_text(self.column.type, constant(self.key, values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +47,7 @@ class Hop:
 class Route:
     """The start of such a read, its hops, and what it asks for about the nodes where they end."""
 
-    type_name: str
-    key: ir.Param | ir.Const
+    start: Start
     hops: tuple[Hop, ...]
     end_type: str
     outputs: tuple[tuple[str, ir.Property], ...]  # values of those nodes in the order of their ids …
@@ -60,8 +75,7 @@ class AskedGroups:
 class Groups:
     """Hops from one node, and how many different nodes there are for each value of a text where they end."""
 
-    type_name: str
-    key: ir.Param | ir.Const
+    start: Start
     hops: tuple[Hop, ...]
     by: ir.Property
     counts_ends: bool  # otherwise the nodes before them
@@ -73,10 +87,10 @@ class Groups:
 
     def asked(self, values: Mapping[str, Any]) -> AskedGroups | None:
         """What these values ask for; None where they are null or wrong, which the executor has to say."""
-        key = constant(self.key, values)
+        key = self.start.id(values)
         begin = 0 if self.offset is None else constant(self.offset, values)
         count = None if self.limit is None else constant(self.limit, values)
-        if not isinstance(key, str) or not isinstance(begin, int) or begin < 0:
+        if key is None or not isinstance(begin, int) or begin < 0:
             return None
         if self.limit is None:
             return AskedGroups(key, begin, None)
@@ -96,10 +110,9 @@ def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
         return search
     start = _start(plan.match[0], catalog)
     hops = _hops(plan.match)
-    if start is None or hops is None:
+    if start is None or is_union(f"node:{start.type_name}") or hops is None:
         return None
-    type_name, key = start
-    if (groups := _groups(plan.result, type_name, key, hops)) is not None:
+    if (groups := _groups(plan.result, start, hops)) is not None:
         return groups
     if any(hop.predicates for hop in hops):
         return None
@@ -107,7 +120,7 @@ def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
     outputs, counted = _asked(plan.result, last, hops=len(hops))
     if outputs is None and counted is None:
         return None
-    return Route(type_name, key, hops, end_type, outputs or (), counted)
+    return Route(start, hops, end_type, outputs or (), counted)
 
 
 def _total(plan: ReadPlan) -> Total | None:
@@ -123,8 +136,8 @@ def _total(plan: ReadPlan) -> Total | None:
     return None
 
 
-def _start(op: MatchOp, catalog: Catalog) -> tuple[str, ir.Param | ir.Const] | None:
-    if not isinstance(op, NodeScan) or op.kind != "node" or op.joins or is_union(op.table_key):
+def _start(op: MatchOp, catalog: Catalog) -> Start | None:
+    if not isinstance(op, NodeScan) or op.kind != "node" or op.joins:
         return None
     match op.predicates:
         case (ir.Compare("=", ir.Property() as column, (ir.Param() | ir.Const()) as key),):
@@ -133,8 +146,9 @@ def _start(op: MatchOp, catalog: Catalog) -> tuple[str, ir.Param | ir.Const] | N
             pass
         case _:
             return None
-    named = column.name == "id" or catalog.nodes[op.type_name].key == (column.name,)
-    return (op.type_name, key) if named and column.type.scalar == "String" else None
+    types = union_members(op.type_name)
+    named = bool(types) and all(names_node(catalog.nodes[name], column) for name in types)
+    return Start(op.var, op.type_name, column, key) if named else None
 
 
 def _hops(ops: tuple[MatchOp, ...]) -> tuple[Hop, ...] | None:
@@ -164,9 +178,7 @@ def _is_fixed(condition: ir.Condition, var: str) -> TypeGuard[ir.Compare]:
     return False
 
 
-def _groups(
-    result: tuple[ResultOp, ...], type_name: str, key: ir.Param | ir.Const, hops: tuple[Hop, ...]
-) -> Groups | None:
+def _groups(result: tuple[ResultOp, ...], start: Start, hops: tuple[Hop, ...]) -> Groups | None:
     """Counts of different nodes by a text, in an order that leaves no two groups equal."""
     match result:
         case (Aggregate((_, _) as columns, ()), Sort(keys, (), _), Limit(limit, offset, ())):
@@ -188,7 +200,7 @@ def _groups(
     if by.var != hops[-1].target or by.type.scalar != "String" or by.type.list or by.type.enum is not None:
         return None
     names = tuple(each.name for each in columns)
-    return Groups(type_name, key, hops, by, counted[0] == by.var, names, columns[0] is values[0], order, limit, offset)
+    return Groups(start, hops, by, counted[0] == by.var, names, columns[0] is values[0], order, limit, offset)
 
 
 def _counted_node(expr: ir.Expr | ir.AggregateCall) -> str | None:
