@@ -110,10 +110,13 @@ class Heartbeat:
         return self
 
     def stop(self) -> None:
-        """End renewal; when this returns no renewal is in flight, so the file can be deleted for good."""
+        """End renewal; when this returns no renewal is in flight, so the file can be deleted for good.
+
+        Its owner is let go: the two refer to each other, and the rows of a commit would wait for the garbage collector.
+        """
         host.current().stop(self)
         with self._lock:
-            self.stopped = True
+            self.stopped, self._beat = True, _nothing
 
     def beat(self) -> None:
         """Renew once; a failure only lets the claim grow older."""
@@ -125,3 +128,7 @@ class Heartbeat:
             failpoints.hit("lease.heartbeat")
             self._beat()
             self.renewed_at = started
+
+
+def _nothing() -> None:
+    """What is left of a heartbeat that was stopped."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 
 import pytest
@@ -22,6 +23,7 @@ from omnigraph.storage.lance.tables import CommitOutcome, Landed, Refused, Stage
 from omnigraph.storage.manifest import manifest
 from omnigraph.storage.manifest.rows import VersionRow
 from omnigraph.storage.protocol import audit, recovery
+from omnigraph.storage.protocol.attempt import Attempt
 from omnigraph.storage.protocol.commit import commit
 from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.graphs.tiny import A, B, contents, end_lease, inserting, write
@@ -167,3 +169,15 @@ def test_a_writer_that_slept_leaves_its_intent_to_whoever_takes_it_for_dead(
 
 def _dies(*_: object, **__: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_what_a_write_was_given_is_freed_when_it_is_done(store: Store) -> None:
+    """Not when the garbage collector comes by: after a load of ten million rows their indexes are built first."""
+    gc.collect()
+    gc.disable()
+    try:
+        write(store, inserting(["mine"], A))
+        left = [each for each in gc.get_objects() if isinstance(each, Attempt | WriteSet)]
+    finally:
+        gc.enable()
+    assert left == []
