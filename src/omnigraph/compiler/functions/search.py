@@ -82,7 +82,7 @@ _ALL = (
         "nearest",
         "nearest(property, query: Vector or String, partitions?: Integer) -> F64?",
         "The distance to a vector, or to a text that is embedded first. Orders the closest first. `partitions` is how "
-        "many parts of a large vector index are searched, 32 unless given.",
+        "many parts of a large vector index are searched, as many as its vectors need unless given.",
     ),
     SpecialCall(
         "rrf",

@@ -21,6 +21,7 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
+from omnigraph.engine.read.search.probes import keep_probes
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.load_profile import LoadClock
@@ -268,6 +269,7 @@ def ensure_indices(
     keep_keys(core.view(branch), only)
     keep_topologies(core, branch, only, runner, spark)
     keep_statistics(core.view(branch), only)
+    keep_probes(core.view(branch), only)
     return pending
 
 
@@ -328,6 +330,7 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
             # Searches go through corpora: Lance's own index of words took 3 s of processor time for a million keys.
             _build_indexes(core, None, only=large, extend=True, spark=spark, actor=done.actor_id, unread=False)
             keep_corpora(core.view(None), large)
+            keep_probes(core.view(None), large)
             keep_statistics(core.view(None), large, lists.result)
             lists.result()
     except OmnigraphError as error:

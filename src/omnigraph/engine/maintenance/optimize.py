@@ -17,6 +17,7 @@ from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.read.plan.statistics import keep_statistics
+from omnigraph.engine.read.search.probes import keep_probes
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.export_lock import export_lock_of
@@ -95,6 +96,7 @@ def optimize(
     keep_corpora(core.view(None))
     keep_topologies(core, None, runner=runner)
     keep_statistics(core.view(None))
+    keep_probes(core.view(None))
     return [*(each.stats(published) for each in work), _optimize_manifest(core, fragments)]
 
 

@@ -33,8 +33,13 @@ class IndexInfo:
     columns: tuple[str, ...]
     rows: int
     fragments: frozenset[int]
-    segments: int
+    segment_ids: tuple[str, ...]
     inherited: bool  # part of it lives in the tree of the lineage this ref was forked from
+
+    @property
+    def segments(self) -> int:
+        """How many pieces it consists of."""
+        return len(self.segment_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +197,11 @@ class TableHandle:
             # Lance calls them addresses; in tables with stable row ids they are those.
             return self._scanner(names, None, nearest=search, prefilter=True, row_addr_allowlist=among).to_table()
 
+    def partition_centres(self, name: str) -> pa.Array | None:
+        """The centre of each partition of a vector index, of the first of its segments."""
+        with self.translated():
+            return self.dataset.centroids(index_name=name)
+
     def read_blobs(self, column: str, row_ids: pa.Array, descriptors: pa.Array) -> pa.Array:
         """The cells of a blob column (`BLOB_CELL`) whose descriptors and row ids are known already."""
         with self.translated():
@@ -250,7 +260,7 @@ class TableHandle:
                     columns=tuple(found.field_names),
                     rows=found.num_rows_indexed,
                     fragments=frozenset(number for segment in found.segments for number in segment.fragment_ids),
-                    segments=len(found.segments),
+                    segment_ids=tuple(str(segment.uuid) for segment in found.segments),
                     inherited=any(segment.base_id is not None for segment in found.segments),
                 )
                 for found in self.dataset.describe_indices()

@@ -13,8 +13,12 @@ from omnigraph.display import counted
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.search.corpus_store import TextColumn, is_kept
 from omnigraph.engine.read.search.nearest import EXACT_COLD, vector_index
+from omnigraph.engine.read.search.probes import known_probes
+from omnigraph.engine.read.search.vector_index import PROBES, partitions
 from omnigraph.engine.views.view import View
+from omnigraph.storage.lance.tables import IndexInfo
 
+_FEW = 10
 _FLOAT_BYTES = 4
 _COUNTED_BYTES = 64 << 20  # 50,000 × 64 floats take 10 ms to count, so this stays below a tenth of a second
 
@@ -73,8 +77,17 @@ def _vectors(entities: Entities, name: str) -> str:
     covered = entities.handle.count_rows(fragments=index.fragments & entities.handle.fragment_ids())
     return (
         f"index {index.name} covers {covered} of {entities.row_count} rows, the others are looked at one by one; "
-        f"exact for up to {EXACT_COLD} candidates"
+        f"exact for up to {EXACT_COLD} candidates{_partitions(entities, index)}"
     )
+
+
+def _partitions(entities: Entities, index: IndexInfo) -> str:
+    if partitions(index.rows) == 1:
+        return ""
+    known = known_probes(entities, index)
+    if known is None:
+        return f"; {PROBES} partitions are searched, what that finds was not measured"
+    return f"; {known.at(_FEW) or known.partitions} of {known.partitions} partitions for the nearest {_FEW} of all rows"
 
 
 def _without(view: View, type_name: str, name: str) -> str:

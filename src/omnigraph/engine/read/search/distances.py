@@ -23,7 +23,7 @@ _SINGLE_STEP = float(np.finfo(np.float32).eps)
 
 def distances(vectors: pa.FixedSizeListArray, query: Sequence[float], metric: str) -> Scores:
     """Distance per vector, smaller is nearer: Euclidean, one minus cosine, or one minus dot product; NaN for null."""
-    matrix, target = _matrix(vectors), _target(query)
+    matrix, target = matrix_of(vectors), _target(query)
     result = np.empty(len(vectors))
     step = max(1, _BLOCK_NUMBERS // max(matrix.shape[1], 1))
     for begin in range(0, len(vectors), step):
@@ -45,7 +45,7 @@ def closest(
     if vectors.null_count:
         present = present[vectors.is_valid().to_numpy(zero_copy_only=False)[present]]
     if len(present) > max(most, _FEW_VECTORS):
-        present = present[_promising(_matrix(vectors), _target(query), metric, present, most)]
+        present = present[_promising(matrix_of(vectors), _target(query), metric, present, most)]
     exact = distances(vectors.take(pa.array(present)), query, metric)
     if most < len(exact):
         near = exact <= np.partition(exact, max(most, 1) - 1)[max(most, 1) - 1]
@@ -53,7 +53,8 @@ def closest(
     return present, exact
 
 
-def _matrix(vectors: pa.FixedSizeListArray) -> Singles:
+def matrix_of(vectors: pa.FixedSizeListArray) -> Singles:
+    """The stored numbers, a row for each vector; what stands in the row of a null means nothing."""
     dim = vectors.type.list_size
     # The values buffer also has a slot for each null vector, so rows and slots stay aligned.
     numbers = vectors.values.slice(vectors.offset * dim, len(vectors) * dim).to_numpy(zero_copy_only=False)

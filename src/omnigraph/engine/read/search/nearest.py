@@ -19,6 +19,7 @@ from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.distances import closest, distances
+from omnigraph.engine.read.search.probes import known_probes, measure_probes
 from omnigraph.engine.read.search.relevance import Hits
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, PROBES, REFINE, partitions
 from omnigraph.storage.lance.rows.roaring import row_mask
@@ -46,7 +47,7 @@ class NearestSearch:
     rows: Rows
     call: ir.Nearest
     query: Sequence[float]
-    probes: int = PROBES
+    probes: int | None = None  # as the caller says
 
     def every(self) -> Hits:
         """The distance of each candidate that has a vector."""
@@ -62,8 +63,7 @@ class NearestSearch:
         if len(self.rows) > (EXACT_HOT if hot else EXACT_COLD):
             index = vector_index(self.entities, self.call.name)
             found = None if index is None else self._through_index(index, most)
-            if found is not None and index is not None:
-                self._note(f"index {index.name}, {len(found.rows)} of {len(self.rows)} rows")
+            if found is not None:
                 return found
         self._note(f"exact, {counted(len(self.rows), 'row')}")
         if hot:
@@ -83,6 +83,9 @@ class NearestSearch:
         if worth and not self.entities.in_memory(self.call.name) and self.entities.would_stay(self.call.name, size):
             self.entities.whole(self.call.name)
             self.entities.memory.cache(_SEARCHES).forget(self._key)
+            index = vector_index(self.entities, self.call.name)
+            if index is not None and known_probes(self.entities, index) is None:  # built by an earlier release
+                measure_probes(self.entities, self.call.name, index, self.call.metric, keep=self.run.keep_derived)
 
     def _through_index(self, index: IndexInfo, most: int) -> Hits | None:
         """The nearest candidates as the index finds them, measured exactly; None when an exact pass is better.
@@ -91,39 +94,55 @@ class NearestSearch:
         """
         begin = time.perf_counter()
         among, asked = len(self.rows), most + _SLACK
-        # The nearest of few candidates are far away among all rows, and may lie in partitions that are not searched.
-        depth = asked if partitions(index.rows) == 1 else asked * self.entities.row_count // among
-        if depth * _LARGEST_SHARE > among:
+        probes = self._partitions(index, most)
+        if probes is None:
             return None
         mask = None if among == self.entities.row_count else row_mask(self.rows)
         while asked * _LARGEST_SHARE <= among:
             self.run.budget.check()
-            hits, seen = self._ask(asked, mask)
+            hits, seen = self._ask(asked, probes, mask)
             if _is_enough(hits, most, self.call.metric):
                 if not self.entities.in_memory(self.call.name):
                     costs = self.entities.memory.cache(_SEARCHES)
                     add_cost(costs, self._key, time.perf_counter() - begin, rows=seen)
+                searched = "" if partitions(index.rows) == 1 else f"{counted(probes, 'partition')}, "
+                self._note(f"index {index.name}, {searched}{len(hits.rows)} of {among} rows")
                 return hits
             if seen < asked:
                 return None
             asked *= _WIDEN
         return None
 
-    def _ask(self, count: int, mask: bytes | None) -> tuple[Hits, int]:
+    def _partitions(self, index: IndexInfo, most: int) -> int | None:
+        """How many partitions are searched; None when too few of all rows are candidates for some of them to do.
+
+        The nearest of few candidates are far away among all rows, and lie in more partitions.
+        """
+        total, among = self.entities.row_count, len(self.rows)
+        if partitions(index.rows) == 1:
+            return PROBES
+        known = known_probes(self.entities, index) if self.probes is None else None
+        if known is not None:
+            measured = known.at(-(-most * total // among))
+            return known.partitions if measured is None and among > EXACT_HOT else measured
+        enough = (most + _SLACK) * total // among * _LARGEST_SHARE <= among
+        return (self.probes or PROBES) if enough else None
+
+    def _ask(self, count: int, probes: int, mask: bytes | None) -> tuple[Hits, int]:
         """(what the index finds, with exact distances; how many that is)."""
         if self.entities.in_memory(self.call.name):
-            return self._ask_and_refine(count, mask)
-        wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, self.probes, REFINE)
+            return self._ask_and_refine(count, probes, mask)
+        wanted = NearestRows(np.asarray(self.query, np.float32), count, self.call.metric, probes, REFINE)
         found = self.entities.nearest(self.call.name, wanted, mask)
         rows = row_ids(found[ROW_ID])
         order = np.argsort(rows)
         vectors = one_chunk(found[self.call.name]).take(pa.array(order))
         return Hits(rows[order], distances(vectors, self.query, self.call.metric)), len(rows)
 
-    def _ask_and_refine(self, count: int, mask: bytes | None) -> tuple[Hits, int]:
+    def _ask_and_refine(self, count: int, probes: int, mask: bytes | None) -> tuple[Hits, int]:
         """The same with vectors in memory: the index reads none, and those of its best guesses are measured here."""
         target = np.asarray(self.query, np.float32)
-        wanted = NearestRows(target, count * REFINE, self.call.metric, self.probes, None)
+        wanted = NearestRows(target, count * REFINE, self.call.metric, probes, None)
         found = self.entities.nearest(self.call.name, wanted, mask)
         rows = np.sort(row_ids(found[ROW_ID]))
         scores = distances(self.entities.values(self.call.name, rows), self.query, self.call.metric)

@@ -21,7 +21,6 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.corpus_store import TextColumn, relevance_of
 from omnigraph.engine.read.search.nearest import NearestSearch
 from omnigraph.engine.read.search.relevance import Hits, Relevance, Scores
-from omnigraph.engine.read.search.vector_index import PROBES
 from omnigraph.engine.read.shape.order import id_ranks
 from omnigraph.errors import BadRequest, EmbedderMissing, EmbeddingMismatch, ParameterError
 
@@ -129,14 +128,14 @@ def _nearest(run: Run, among: _Candidates, call: ir.Nearest, most: int | None) -
     return search.every() if most is None else search.best(most)
 
 
-def _probes(run: Run, call: ir.Nearest) -> int:
-    """How many partitions of the index are searched; a null parameter leaves it at the default."""
+def _probes(run: Run, call: ir.Nearest) -> int | None:
+    """How many partitions of the index are to be searched; with a null parameter as many as without one."""
     value = None if call.probes is None else cast("int | None", run.constant(call.probes))
     if value is not None and value < 1:
         name = call.probes.name if isinstance(call.probes, ir.Param) else None
         message = f"the number of partitions that nearest(…) searches must be at least 1, got {value}"
         raise ParameterError("P004", message, parameter=name)
-    return PROBES if value is None else value
+    return value
 
 
 def query_vector(run: Run, call: ir.Nearest) -> Sequence[float] | None:
