@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -205,6 +206,31 @@ def test_lists_made_beside_each_other_are_those_made_one_after_the_other(
         both, one = build_both(ends_of(graph, edge)), build_topology(ends_of(graph, edge))
         for direction in DIRECTIONS:
             assert content(both.lists(direction)) == content(one.lists(direction))
+
+
+@pytest.mark.parametrize("long", ["no id", "a node", "an end of an edge", "an end far on", "a node of the other type"])
+def test_edges_are_read_piece_by_piece_where_all_ids_are_short(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, long: str
+) -> None:
+    edge = "F" if long.endswith("type") else "E"
+    key = "b: longer than eight bytes" if edge == "F" else "a: longer than eight bytes"
+    if long != "no id":
+        graph.mutate(f'query m() {{ insert {"B" if edge == "F" else "A"} {{ k: "{key}" }} }}')
+    if long.startswith("an end"):
+        graph.mutate(f'query m() {{ insert E {{ from: "a1" to: "{key}" }} insert E {{ from: "a2" to: "a1" }} }}')
+    expected = content(build_topology(ends_of(graph, edge)).out)
+    monkeypatch.setattr("omnigraph.engine.read.topology.topology._MANY_ENDS", 1)
+    monkeypatch.setattr("omnigraph.engine.read.topology.topology._READ_ROWS", 8 if long == "an end far on" else 2)
+    whole: list[bool] = []
+    scan = TableHandle.scan
+
+    def watched(handle: TableHandle, columns: Any = None, *args: Any, **options: Any) -> pa.Table:
+        whole.append("src" in (columns or ()))
+        return scan(handle, columns, *args, **options)
+
+    monkeypatch.setattr(TableHandle, "scan", watched)
+    assert content(build_topology(ends_of(graph, edge)).out) == expected
+    assert any(whole) == (long != "no id")
 
 
 def test_edges_between_two_node_types_use_the_row_ids_of_each(graph: og.Graph) -> None:

@@ -19,15 +19,16 @@ from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
 from omnigraph.engine.read.columns.key_index_store import remember_keys
 from omnigraph.engine.read.columns.rowindex import row_ids
-from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.read.topology.adjacency import Adjacency, build, narrow
 from omnigraph.engine.read.topology.files import KEPT_PER_TABLE, load_lists, save_lists
 from omnigraph.engine.read.topology.sorting import Column
 from omnigraph.engine.values.text_hashes import short_texts
 from omnigraph.memory.cache import CacheKind
 
 DIRECTIONS = ("out", "in", "both")
-# From so many ends on it is worth looking at how long they are.
+# From so many ends on it is worth looking at how long they are; so many edges are then read at a time.
 _MANY_ENDS = 1 << 16
+_READ_ROWS = 1 << 17
 Triples: TypeAlias = tuple[Column, Column, Column]
 
 
@@ -160,22 +161,57 @@ def build_both(ends: Ends) -> Topology:
 
 
 def _looked_up(ends: Ends) -> Triples:
-    edges = ends.edges.handle.scan([ROW_ID, "src", "dst"])
     tails = ends.tails.handle.scan(["id", ROW_ID])
     same = ends.tails.version_key == ends.heads.version_key
     heads = tails if same else ends.heads.handle.scan(["id", ROW_ID])
     # The ids are in memory now, so an index of them costs little more; a traversal also starts somewhere.
     remember_keys(ends.tails, tails, keep=ends.keep)
     remember_keys(ends.heads, heads, keep=ends.keep)
-    return resolve(edges, tails, heads)
+    if ends.edges.row_count >= _MANY_ENDS:
+        short_tails = _with_short_ids(tails)
+        short_heads = short_tails if same or short_tails is None else _with_short_ids(heads)
+        if short_tails is not None and short_heads is not None:
+            edges = _with_short_ends(ends.edges)
+            if edges is not None:
+                return resolve(edges, short_tails, short_heads)
+    return resolve(ends.edges.handle.scan([ROW_ID, "src", "dst"]), tails, heads)
+
+
+def _with_short_ids(nodes: pa.Table) -> pa.Table | None:
+    """Nodes with numbers for their ids; None unless all ids are short texts."""
+    short = short_texts(nodes["id"])
+    return None if short is None else pa.table({"id": short, ROW_ID: nodes[ROW_ID]})
+
+
+def _with_short_ends(edges: Entities) -> pa.Table | None:
+    """Edges with numbers for their ends; None unless all ends are short texts.
+
+    They are read a piece at a time: the texts of ten million edges are 240 MB, which are not needed at once.
+    """
+    rows = np.empty(edges.row_count, np.int64)
+    source, target = (np.empty(edges.row_count, np.uint64) for _ in range(2))
+    done = 0
+    for batch in edges.handle.batches([ROW_ID, "src", "dst"], batch_size=_READ_ROWS):
+        upto = done + len(batch)
+        for name, into in (("src", source), ("dst", target)):
+            short = short_texts(batch.column(name))
+            if short is None:
+                return None
+            into[done:upto] = short
+        rows[done:upto] = batch.column(ROW_ID).to_numpy()
+        done = upto
+    return pa.table({ROW_ID: rows[:done], "src": source[:done], "dst": target[:done]})
 
 
 def resolve(edges: pa.Table, tails: pa.Table, heads: pa.Table) -> Triples:
-    """(source row, target row, edge row) of each edge; edges come as `src` and `dst`, nodes as `id`."""
+    """(source row, target row, edge row) of each edge; edges come as `src` and `dst`, nodes as `id`.
+
+    Ids are texts, or numbers that stand for them in all of the tables.
+    """
     with ThreadPoolExecutor(2, "omnigraph-ends") as pool:  # Arrow looks up without holding Python up
         ends = pool.map(_rows_of, (edges["src"], edges["dst"]), (tails, heads))
         (source, source_known), (target, target_known) = ends
-    edge = row_ids(edges[ROW_ID])
+    edge = narrow(row_ids(edges[ROW_ID]))
     if source_known is None and target_known is None:
         return source, target, edge
     known = np.ones(len(edge), np.bool_)
@@ -188,7 +224,7 @@ def _rows_of(ids: pa.ChunkedArray, nodes: pa.Table) -> tuple[Column, Mask | None
     """The row id of each node, and which ids are known unless all are."""
     # In one piece: Arrow builds its hash table anew for every chunk.
     among, wanted = one_chunk(nodes["id"]), None
-    if len(ids) >= _MANY_ENDS and (short := short_texts(among)) is not None:
+    if len(ids) >= _MANY_ENDS and pa.types.is_string(ids.type) and (short := short_texts(among)) is not None:
         numbers = short_texts(ids)
         if numbers is not None:  # two thirds of the time for ten million ends
             wanted, among = pa.array(numbers), pa.array(short)
