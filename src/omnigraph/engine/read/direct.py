@@ -25,6 +25,8 @@ from omnigraph.engine.read.columns.single_values import single_values
 from omnigraph.engine.read.direct_groups import GroupCounts, group_counts
 from omnigraph.engine.read.direct_parts import (
     BUCKET_BITS,
+    IN_EARNEST,
+    MOST_BYTES,
     MOST_ROWS,
     DirectForm,
     Touch,
@@ -34,19 +36,20 @@ from omnigraph.engine.read.direct_parts import (
     start_and_hops,
 )
 from omnigraph.engine.read.direct_search import WordSearch, word_search
+from omnigraph.engine.read.direct_values import ValuesAround, direct_values
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.frames.explain import Explanation, KnownProfile
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
 from omnigraph.engine.read.plan.route import AnyRoute, Groups, Route, Total
 from omnigraph.engine.read.plan.search_route import Search
+from omnigraph.engine.read.plan.values_route import Values, values_of
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.values.arrow import arrow_type, shown_type
 from omnigraph.memory.budget import MemoryBudget
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.id_columns import ascend
 
-_MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
 _FEW_IDS = 64  # so few are sorted in less time than it takes Arrow to begin
 # After a call for so many nodes, or after so many calls, it is found out whether ids ascend as rows do. That takes ten
 # milliseconds for a million nodes, and saves ten microseconds a call.
@@ -126,7 +129,7 @@ def prepare_direct(run: Run, planned: Planned) -> None:
         cache.put(id(planned), _Kept(planned))
         return  # a read that is asked once need not be prepared
     kept.tries += 1
-    if kept.direct is None and kept.tries & (kept.tries - 1) == 0:
+    if (kept.direct is None or kept.direct.is_partial) and kept.tries & (kept.tries - 1) == 0:
         kept.direct = _form(run, planned, route, kept.tries)
         if kept.direct is not None and kept.direct.nbytes:
             cache.put(id(planned), kept)
@@ -140,8 +143,10 @@ def _form(run: Run, planned: Planned, route: AnyRoute, tries: int) -> Form | Non
             return word_search(run, planned, route, tries)
         case Groups():
             return group_counts(run, planned, route)
+        case Values():
+            return direct_values(run, planned, route, tries)
         case Route():
-            return _made(run, planned, route)
+            return _made(run, planned, route) or _as_values(run, planned, route, tries)
 
 
 class Counted(DirectForm):
@@ -177,7 +182,7 @@ class Direct(DirectForm):
         self._values = None if hops else single_values(self._columns)
         self._most = MOST_ROWS
         if hops and end.index is not None:
-            self._most = min(MOST_ROWS, _MOST_BYTES // max(sum(map(widest, self._columns)), 1))
+            self._most = min(MOST_ROWS, MOST_BYTES // max(sum(map(widest, self._columns)), 1))
         self._sorted, self._look_at = False, min(_LOOK_AT, len(end.batch) // _LOOK_PER_NODES + 1)
 
     def answer(self, key: str) -> Found | None:
@@ -230,7 +235,7 @@ class Direct(DirectForm):
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
 
-Form: TypeAlias = Direct | Counted | GroupCounts | WordSearch
+Form: TypeAlias = Direct | Counted | GroupCounts | ValuesAround | WordSearch
 
 
 # --- making one --------------------------------------------------------------------------------------
@@ -260,6 +265,13 @@ def _made(run: Run, planned: Planned, route: Route) -> Direct | None:
         return None
     end = _end(run, route)
     return None if end is None else Direct(keys, known, end, planned, run)
+
+
+def _as_values(run: Run, planned: Planned, route: Route, tries: int) -> Direct | ValuesAround | None:
+    """The form that takes columns one by one: some of a table may have rows that were deleted, and others not."""
+    values = values_of(planned.plan, route.start) if tries >= IN_EARNEST else None
+    found = None if values is None else direct_values(run, planned, values, tries)
+    return None if found is None else _made(run, planned, route) or found  # it has read columns
 
 
 def _end(run: Run, route: Route) -> _End | None:

@@ -32,7 +32,8 @@ from omnigraph.engine.read.direct_parts import (
 from omnigraph.engine.read.frames.frame import first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
-from omnigraph.engine.read.plan.route import AskedGroups, Groups, Hop
+from omnigraph.engine.read.plan.route import AskedGroups, Groups
+from omnigraph.engine.read.plan.route_start import Hop
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.values.arrow import arrow_type, shown_type

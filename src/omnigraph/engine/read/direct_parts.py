@@ -13,7 +13,7 @@ from omnigraph.engine.read.columns.key_index_store import KEYS
 from omnigraph.engine.read.frames.explain import NestedOperator, TableReads, nested_operators
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
-from omnigraph.engine.read.plan.route import Hop, Start
+from omnigraph.engine.read.plan.route_start import Hop, Start
 from omnigraph.engine.read.topology.adjacency import Adjacency
 from omnigraph.engine.read.topology.topology import TOPOLOGIES, Ends
 
@@ -21,6 +21,7 @@ Touch = Callable[[], object]
 
 # More rows are left to the executor, which takes them in pieces and watches memory and time.
 MOST_ROWS = 1 << 14
+MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
 # Of the calls of a direct read one in so many says that what it uses is in use.
 _TOUCH_EVERY = 64
 # From this call on columns are read whole for it.
@@ -34,6 +35,7 @@ class DirectForm:
 
     __slots__ = ("_calls", "_sources", "ops", "reads")
     nbytes = 0  # of its own, beside what caches hold
+    is_partial = False  # whether it could answer more once more is in memory
 
     def __init__(self, run: Run, planned: Planned, sources: Iterable[Touch]) -> None:
         self._sources, self._calls = tuple(sources), 0
@@ -65,9 +67,14 @@ def keys_of(table: Entities) -> KeyIndex | None:
 
 def lists_of(run: Run, hop: Hop) -> Adjacency | None:
     """The neighbour lists of a hop without parallel edges, if they are in memory."""
-    ends = _ends(run, hop)
-    held = run.view.tables.memory.cache(TOPOLOGIES).get(ends.key)
-    return None if held is None else held.lists(hop.direction).simple
+    lists = edges_of(run, hop)
+    return None if lists is None else lists.simple
+
+
+def edges_of(run: Run, hop: Hop) -> Adjacency | None:
+    """The neighbour lists of a hop with all edges, if they are in memory."""
+    held = run.view.tables.memory.cache(TOPOLOGIES).get(_ends(run, hop).key)
+    return None if held is None else held.lists(hop.direction)
 
 
 def column_of(table: Entities, name: str) -> Held | None:

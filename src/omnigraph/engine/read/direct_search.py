@@ -18,7 +18,7 @@ from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.few import numbers, take, widest
 from omnigraph.engine.read.columns.held import Held
-from omnigraph.engine.read.direct_parts import IN_EARNEST, DirectForm, column_of, hold_columns
+from omnigraph.engine.read.direct_parts import IN_EARNEST, MOST_BYTES, DirectForm, column_of, hold_columns
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.plan.plans import Planned
 from omnigraph.engine.read.plan.search_route import Asked, Search
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # More entries in the lists of its words take a millisecond, and more rows are the executor's as well.
 _MOST_ENTRIES = 1 << 18
 _MOST_ROWS = 1 << 10
-_MOST_BYTES = 1 << 20  # of values that are copied; more counts as memory of the query
 
 
 class WordSearch(DirectForm):
@@ -49,7 +48,7 @@ class WordSearch(DirectForm):
         self._columns, self._schema = found.columns, found.schema
         self._ids, self._index, self._rows = found.ids.values, found.ids.index, column.table.row_count
         width = sum(8 if each is None else widest(each) for each in found.columns)
-        self._most = min(_MOST_ROWS, _MOST_BYTES // max(width, 1))
+        self._most = min(_MOST_ROWS, MOST_BYTES // max(width, 1))
         self._sorted = ascend(found.ids.values)
 
     def answer(self, asked: Asked) -> tuple[pa.RecordBatch, tuple[int, ...], None] | None:

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +14,11 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.diagnostics import CompileError
 from omnigraph.engine.read import direct
-from omnigraph.engine.read import query as query_module
 from omnigraph.engine.read.columns.key_index_store import KEYS
 from omnigraph.errors import BadRequest, ParameterError, QueryCancelled, ResourceLimitExceeded
 from omnigraph.policy.visibility import Visibility
 from omnigraph.storage.base import watching
+from tests.direct_reads import executed, same_answers
 
 SCHEMA = """
 node Person { handle: String @key  name: String?  age: I32  born: DateTime? }
@@ -71,7 +70,7 @@ READS = {
     ),
     "two hops, rows": f"query q($h: String) {{ match {{ {START} $p knows $f $f knows $g }} return {{ $g.handle }} }}",
 }
-DIRECT = READS.keys() - {"two hops, rows", "instants", "old edges", "groups of rows"}
+DIRECT = READS.keys() - {"old edges", "groups of rows"}
 
 
 def key(number: int) -> str:
@@ -104,22 +103,8 @@ def graph(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield made
 
 
-def executed(graph: og.Graph, text: str, params: dict[str, Any]) -> og.Result:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(query_module, "direct_answer", lambda *given: None)
-        return graph.query(text, params=params)
-
-
 def same(graph: og.Graph, text: str, keys: list[str]) -> None:
-    for each in keys:
-        params = {"h": each}
-        expected, found = executed(graph, text, params), graph.query(text, params=params)
-        assert found.to_arrow().equals(expected.to_arrow()), (text, each)
-        assert (found.columns, found.rows(), len(found)) == (expected.columns, expected.rows(), len(expected))
-        assert (found.tuples(), found.rows(js_safe=True)) == (expected.tuples(), expected.rows(js_safe=True))
-        assert [*found[:1], *found[1:]] == expected.rows()
-        steps = [[(step.op, step.rows) for step in each.explanation.profile.steps] for each in (found, expected)]
-        assert steps[0] == steps[1], text
+    same_answers(graph, text, [{"h": each} for each in keys])
 
 
 def warm(graph: og.Graph, text: str) -> None:

@@ -149,7 +149,7 @@ def test_many_entries_and_many_bytes_are_left_to_the_executor(
     monkeypatch.setattr(direct_search, "_MOST_ENTRIES", 10)
     graph.query(READS["codes"], params={"t": "oak"})
     assert not answered[-1]
-    monkeypatch.setattr(direct_search, "_MOST_BYTES", 40)  # four codes of six bytes, not ten
+    monkeypatch.setattr(direct_search, "MOST_BYTES", 40)  # four codes of six bytes, not ten
     text = READS["codes"].replace("query q", "query few")
     for _ in range(8):
         assert len(graph.query(text, params={"t": "oak"})) == 10

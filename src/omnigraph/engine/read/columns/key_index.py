@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
 from omnigraph.engine.read.columns.text_hash import Hashes, hash_column, hash_text, hash_texts, text_parts
+
+RowsWith: TypeAlias = Callable[[bytes], list[int]]
+"""Gives the row id of the node with one id, if there is one."""
 
 # So few texts are compared faster one by one.
 _FEW = 16
@@ -161,7 +164,7 @@ class KeyIndex:
             rows = rows[self.alive[rows]]
         return np.sort(rows)
 
-    def finder(self, bits: int = 0) -> Callable[[bytes], list[int]]:
+    def finder(self, bits: int = 0) -> RowsWith:
         """A function that gives the row id of the node with one id, if there is one; `bits` make it quicker."""
         parts = [part.finder(bits) for part in (self.base, self.later) if part is not None]
         alive = self.alive

@@ -10,37 +10,11 @@ from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Aggregate, Expand, Limit, MatchOp, NodeScan, Project, ResultOp, Sort
 from omnigraph.compiler.ir.plan import ReadPlan
-from omnigraph.compiler.types import union_members
 from omnigraph.engine.read.frames.unions import is_union
-from omnigraph.engine.read.match.key_lookup import id_text, names_node
-from omnigraph.engine.read.plan.search_route import Search, constant, search_of
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The node that such a read begins at: of which type, and what its key, or its id, has to be."""
-
-    var: str
-    type_name: str  # or several, as a union has them
-    column: ir.Property
-    key: ir.Param | ir.Const
-
-    def id(self, values: Mapping[str, Any]) -> str | None:
-        """The id of the node in one call; None for a value that cannot be one."""
-        return id_text(self.column.type, constant(self.key, values))
-
-
-@dataclass(frozen=True, slots=True)
-class Hop:
-    """One hop: over all edges of a type, from the node before it, to the nodes that satisfy conditions."""
-
-    edge: str
-    tail_type: str
-    head_type: str
-    direction: str
-    target: str
-    target_type: str
-    predicates: tuple[ir.Compare, ...] = ()
+from omnigraph.engine.read.plan.route_start import Hop, Start, constant, start_of
+from omnigraph.engine.read.plan.search_route import Search, search_of
+from omnigraph.engine.read.plan.values_route import Values, values_of
+from omnigraph.engine.values.arrow import arrow_type, shown_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +71,7 @@ class Groups:
         return AskedGroups(key, begin, begin + count) if isinstance(count, int) and count > 0 else None
 
 
-AnyRoute: TypeAlias = Route | Groups | Total | Search
+AnyRoute: TypeAlias = Route | Groups | Values | Total | Search
 
 
 def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
@@ -108,9 +82,13 @@ def route_of(plan: ReadPlan, catalog: Catalog) -> AnyRoute | None:
         return total
     if (search := search_of(plan)) is not None:
         return search
-    start = _start(plan.match[0], catalog)
+    start = start_of(plan.match[0], catalog)
+    return None if start is None else _from_one(plan, start) or values_of(plan, start)
+
+
+def _from_one(plan: ReadPlan, start: Start) -> Route | Groups | None:
     hops = _hops(plan.match)
-    if start is None or is_union(f"node:{start.type_name}") or hops is None:
+    if is_union(f"node:{start.type_name}") or hops is None:
         return None
     if (groups := _groups(plan.result, start, hops)) is not None:
         return groups
@@ -134,21 +112,6 @@ def _total(plan: ReadPlan) -> Total | None:
             if plain and not is_union(scan.table_key):
                 return Total(scan.table_key, tuple(each.name for each in columns))
     return None
-
-
-def _start(op: MatchOp, catalog: Catalog) -> Start | None:
-    if not isinstance(op, NodeScan) or op.kind != "node" or op.joins:
-        return None
-    match op.predicates:
-        case (ir.Compare("=", ir.Property() as column, (ir.Param() | ir.Const()) as key),):
-            pass
-        case (ir.Compare("=", (ir.Param() | ir.Const()) as key, ir.Property() as column),):
-            pass
-        case _:
-            return None
-    types = union_members(op.type_name)
-    named = bool(types) and all(names_node(catalog.nodes[name], column) for name in types)
-    return Start(op.var, op.type_name, column, key) if named else None
 
 
 def _hops(ops: tuple[MatchOp, ...]) -> tuple[Hop, ...] | None:
@@ -231,7 +194,9 @@ def _asked(
         case (Sort((), _, None), Project(columns)) if hops <= 1:
             # The start is one node, so the order of all ids is that of the ids at its end.
             outputs = [(each.name, each.expr) for each in columns if isinstance(each.expr, ir.Property)]
-            if len(outputs) == len(columns) and all(expr.var == last for _, expr in outputs):
+            kinds = [arrow_type(expr.type) for _, expr in outputs]
+            as_stored = all(shown_type(kind) == kind for kind in kinds)
+            if as_stored and len(outputs) == len(columns) and all(expr.var == last for _, expr in outputs):
                 return tuple(outputs), None
         case (Aggregate((output,), ()),):
             if _counted_node(output.expr) == last:

@@ -10,6 +10,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Limit, NodeScan, Output, Project, Rank, Sort, SortKey
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.engine.read.frames.unions import is_union
+from omnigraph.engine.read.plan.route_start import constant
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,3 @@ def _outputs(columns: tuple[Output, ...], var: str) -> tuple[tuple[str, ir.Prope
             case _:
                 return None
     return tuple(found)
-
-
-def constant(expr: ir.Const | ir.Param, values: Mapping[str, Any]) -> Any:
-    """The value of a constant or a parameter in one call."""
-    return expr.value if isinstance(expr, ir.Const) else values.get(expr.name)
