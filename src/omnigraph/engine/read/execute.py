@@ -34,10 +34,11 @@ from omnigraph.compiler.ir.ops import (
 )
 from omnigraph.compiler.ir.plan import ReadPlan
 from omnigraph.compiler.ir.plan import Stage as StageOp
-from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, first_places
+from omnigraph.engine.read.frames.frame import START, Bound, Frame, combine, concatenate, first_places
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import made_key
 from omnigraph.engine.read.match.between import joined, meeting
+from omnigraph.engine.read.match.blocks import blocks
 from omnigraph.engine.read.match.counting import MANY, count_expand, count_scan, count_unlinked
 from omnigraph.engine.read.match.either import either
 from omnigraph.engine.read.match.expand import expand, expand_test
@@ -132,28 +133,40 @@ def _matched(run: Run, frame: Frame, steps: tuple[Stage, ...], *, exists: bool, 
         run.budget.check()
         if stage is closed:
             with run.profile.measure(stage.op) as step:
-                step.rows = frame.count
+                step.rows = frame.count + (step.rows if counts else 0)
             continue
         following = None if exists or place + 1 == len(steps) else steps[place + 1]
         if following is not None and closes(frame, stage.op, following.op):
             closed = following
             with run.profile.measure(stage.op) as step:
-                step.rows, frame = _closed(run, frame, stage, closed, counts=counts)
+                hop_rows, frame = _closed(run, frame, stage, closed, counts=counts)
+                step.rows = hop_rows + (step.rows if counts else 0)
             continue
         if counts and following is not None and (rest := _unlinked(run, frame, stage, following)) is not None:
             closed, frame = following, rest
             continue
+        if counts and (parts := blocks(run, frame, [each.op for each in steps[place:]], stage.live)):
+            return _in_blocks(run, frame, steps[place:], parts)
         with run.profile.measure(stage.op) as step:
             forgets = not (stage.live >= stage.binds and stage.live >= frame.bound.keys())
             if counts:
                 frame = _counted(run, frame, stage)
-                step.rows = frame.count
+                step.rows += frame.count  # of all ranges
                 continue
             frame = _step(run, frame, stage.op, stage.live, exists=exists).only(stage.live)
             if exists and forgets:
                 frame = frame.unique()
             step.rows = frame.length
     return frame
+
+
+def _in_blocks(run: Run, frame: Frame, steps: tuple[Stage, ...], parts: list[tuple[int, int]]) -> Frame:
+    """The rest of a match for one range of rows after the other, so that only one of them grows at a time."""
+    found: list[Frame] = []
+    for low, high in parts:
+        found.append(_matched(run, frame.between(low, high), steps, exists=False, counts=True))
+        run.budget.admit(sum(each.length for each in found), row_bytes=8 * (len(found[-1].bound) + 1))
+    return concatenate(found).folded()
 
 
 def _unlinked(run: Run, frame: Frame, stage: Stage, following: Stage) -> Frame | None:
@@ -166,7 +179,8 @@ def _unlinked(run: Run, frame: Frame, stage: Stage, following: Stage) -> Frame |
         found = count_unlinked(run, present(frame, (stage.op.source,)), stage.op, following.op)
         if found is None:
             return None
-        step.rows, rest = found
+        hop_rows, rest = found
+        step.rows += hop_rows
         return rest
 
 
