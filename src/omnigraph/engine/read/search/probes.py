@@ -8,8 +8,9 @@ candidates have their nearest further away among all rows, which is why that is 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,16 +28,21 @@ from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.tables import IndexInfo
 
 # A search is to find 95 of a hundred. Stored vectors find more of each other than questions that only lie near them
-# would, and the codes of the index lose some, so in the sample it has to be 98.
-_SHARE = 0.98
-_QUESTIONS = 256
-_SAMPLE = 1 << 16
+# would, few questions err by one or two of a hundred, and the codes of the index lose some: in the sample it has to be
+# 99. The nearest partition alone is never enough for what lies at its border, and a second one costs little.
+_SHARE = 0.99
+_FEWEST = 2
+_QUESTIONS = 512
+_SAMPLE = 1 << 15
 _DEEPEST = 1 << 8
+# So many questions, and so many vectors, at a time: each product wakes a thread for every core, so few of them.
 _AT_ONCE = 32
+_BLOCK = 1 << 13
 _KEPT = 64
 
 Vectors = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.int64]
+AnyArray = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,34 +115,28 @@ def measured(sample: Vectors, centres: Vectors, metric: str, rows: float, random
     deepest = min(_DEEPEST, len(sample) - 1)
     levels = [1 << step for step in range(deepest.bit_length())]
     found = np.zeros((len(levels), len(centres)))
-    squares = np.einsum("ij,ij->i", sample, sample) if metric == "l2" else None
-    for begin in range(0, len(asked), _AT_ONCE):
-        some = asked[begin : begin + _AT_ONCE]
-        far = -2 * (sample[some] @ sample.T)
-        if squares is not None:
-            far += squares
+    lies = np.concatenate([_to_centres(each, centres).argmin(axis=1) for each in _blocks(sample)])
+    squares = np.einsum("ij,ij->i", sample, sample) if metric == "l2" else 0
+    for some in _blocks(asked, _AT_ONCE):
+        far = squares - 2 * (sample[some] @ sample.T)
         far[np.arange(len(some)), some] = np.inf  # a question does not find itself
         near = np.argpartition(far, deepest - 1, axis=1)[:, :deepest]
         order = np.argsort(np.take_along_axis(far, near, axis=1), axis=1)
         near = np.take_along_axis(near, order, axis=1)
-        for place, neighbours in zip(_places(sample[some], centres), near, strict=True):
-            lies = place[_nearest_centre(sample[neighbours], centres)]
-            for level, first in enumerate(levels):
-                found[level] += np.bincount(lies[:first], minlength=len(centres)) / first
+        # For each question the place of every partition in the order in which it would be searched.
+        places = np.argsort(np.argsort(_to_centres(sample[some], centres), axis=1), axis=1)
+        places = np.take_along_axis(places, lies[near], axis=1)
+        for level, first in enumerate(levels):
+            found[level] += np.bincount(places[:, :first].reshape(-1), minlength=len(centres)) / first
     reached = np.cumsum(found, axis=1) / len(asked)
-    counts = np.maximum.accumulate((reached < _SHARE).sum(axis=1) + 1)
+    counts = np.maximum.accumulate(np.maximum((reached < _SHARE).sum(axis=1) + 1, _FEWEST))
     depths = np.ceil(np.array(levels) * (rows / len(sample))).astype(np.int64)
     return Probes(depths, np.minimum(counts, len(centres)).astype(np.int64), len(centres))
 
 
-def _places(questions: Vectors, centres: Vectors) -> Numbers:
-    """For each question the place of every partition in the order in which it would be searched."""
-    return np.argsort(np.argsort(_to_centres(questions, centres), axis=1), axis=1)
-
-
-def _nearest_centre(vectors: Vectors, centres: Vectors) -> Numbers:
-    nearest: Numbers = np.argmin(_to_centres(vectors, centres), axis=1)
-    return nearest
+def _blocks(values: AnyArray, size: int = _BLOCK) -> Iterator[AnyArray]:
+    for begin in range(0, len(values), size):
+        yield values[begin : begin + size]
 
 
 def _to_centres(vectors: Vectors, centres: Vectors) -> Vectors:
