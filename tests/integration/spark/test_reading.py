@@ -117,6 +117,36 @@ def test_only_filters_with_one_meaning_become_predicates(graph: og.Graph, found:
     assert lance_predicate(found, dict(plan.columns), plan.arrow_schema) == predicate
 
 
+NUMBERS = "node N { name: String @key  small: I32?  large: I64?  single: F32?  double: F64? }"
+# A number of a type that compares otherwise than the column, and one that Lance cannot read as the column's type.
+COMPARED = (
+    "small > 3.5", "small = 3.0", "small < 3000000000", "small >= -3000000000", "small <= 2147483647",
+    "large > 4611686018427387905.5", "large < 99999999999999999999", "large = 4611686018427387906",
+    "single > 0.1", "single <= 0.1", "single < 16777217", "single = 0.5", "single >= 0", "single = 16777216",
+    "double > 0.1", "double >= 0", "double < 9007199254740993", "double = 9007199254740993", "double < 1.5",
+)  # fmt: skip
+
+
+def test_numbers_are_compared_as_spark_compares_them(tmp_path: Path, spark: Any) -> None:
+    rows = [
+        {"name": "a", "small": 3, "large": 2**62 + 2, "single": 0.1, "double": 0.1},
+        {"name": "b", "small": 2**31 - 1, "large": 2**63 - 1, "single": 2.0**24, "double": 2.0**53},
+        {"name": "c", "small": -(2**31), "large": -(2**63), "single": -0.0, "double": -0.0},
+        {"name": "d", "small": 4, "large": 7, "single": 0.5, "double": 0.5},
+        {"name": "e"},
+    ]
+    with og.init(tmp_path / "g", NUMBERS) as made:
+        made.load([{"type": "N", "data": row} for row in rows])
+        numbers = made.spark.read("N")
+        unpushed = numbers.toDF(*numbers.columns).persist()
+        for condition in COMPARED:
+            expected = {row.name for row in unpushed.where(condition).collect()}
+            assert {row.name for row in numbers.where(condition).collect()} == expected, condition
+        unpushed.unpersist()
+        for condition in ("small > 3", "large <= 7", "single = 0.5", "double > 0.1"):
+            assert "where" in scanned(numbers.where(condition)), condition
+
+
 def test_frames_of_one_reader_see_one_snapshot(graph: og.Graph, spark: Any) -> None:
     then = graph.spark
     graph.load(lines(person("later")), runner="inline")

@@ -109,15 +109,8 @@ class Asked:
         return found
 
     def _pushed(self, part: Filter) -> str | None:
-        """A condition for Lance; None where Spark would convert one side first."""
-        value, kind = getattr(part, "value", None), self.schema.field(part.attribute[0]).type  # type: ignore[attr-defined]
-        if isinstance(value, str):
-            fits = kind == pa.utf8()
-        elif isinstance(value, bool):
-            fits = kind == pa.bool_()
-        else:
-            fits = value is None or pa.types.is_integer(kind) or pa.types.is_floating(kind)
-        return lance_predicate(part, self.stored, self.schema) if fits else None
+        """A condition for Lance; None where Spark has to look itself."""
+        return lance_predicate(part, self.stored, self.schema)
 
     @property
     def _filtered(self) -> set[str]:
