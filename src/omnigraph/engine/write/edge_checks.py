@@ -12,6 +12,7 @@ from omnigraph.compiler.catalog.model import Card, Catalog, EdgeType, NodeType
 from omnigraph.display import counted
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.rowset import one_array, smallest
+from omnigraph.engine.values.text_hashes import distinct_texts
 from omnigraph.engine.write.change_set import ChangeSet, CommittedView, EdgeColumn, TableChange
 from omnigraph.engine.write.findings import NOWHERE, Place, place_of
 
@@ -90,7 +91,7 @@ def missing_ends(
     if change is None or not change.final.num_rows:
         return []
     node_type = edge.from_type if column == "src" else edge.to_type
-    missing = _missing_nodes(f"node:{node_type}", pc.unique(change.final[column]), changes, view)
+    missing = _missing_nodes(f"node:{node_type}", distinct_texts(change.final[column]), changes, view)
     if not len(missing):
         return []
     values = one_array(change.final[column])
@@ -157,11 +158,11 @@ def _endpoint_violation(
 
 
 def _affected_sources(edge: EdgeType, change: TableChange, changes: ChangeSet, view: CommittedView) -> pa.Array:
-    parts = [one_array(change.final["src"])]
+    parts = list(change.final["src"].chunks)
     if edge.card.min:  # losing edges can only break a minimum
         before = view.all_edges(edge.table_key) if change.replaced else _committed(edge, change, view)
-        parts.append(one_array(before["src"]))
-    sources = pc.unique(pa.concat_arrays(parts))
+        parts += before["src"].chunks
+    sources = distinct_texts(pa.chunked_array(parts, pa.utf8()))
     node = changes.get(f"node:{edge.from_type}")
     if node is None or not isinstance(node.info, NodeType):
         return sources

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.values.text_hashes import short_texts, text_hashes
+from omnigraph.engine.values.text_hashes import distinct_texts, short_texts, text_hashes
 
 TEXTS = st.lists(st.text(max_size=5), max_size=40)
 
@@ -40,3 +43,18 @@ def test_many_texts_are_numbered_in_pieces() -> None:
     in_chunks = short_texts(pa.chunked_array([texts[:7], [], texts[7:50_000], texts[50_000:]]))
     assert in_chunks is not None
     assert in_chunks.tolist() == found.tolist()
+
+
+@given(st.lists(st.none() | st.text(max_size=4), max_size=40), st.integers(0, 40))
+def test_each_text_is_found_once_and_in_order(texts: list[str | None], cut: int) -> None:
+    column = pa.chunked_array([texts[:cut], texts[cut:]], pa.utf8())
+    with patch.multiple("omnigraph.engine.values.text_hashes", _MANY=1, _BLOCK=7):
+        assert distinct_texts(column).to_pylist() == list(dict.fromkeys(texts))
+
+
+@pytest.mark.parametrize("last", ["p1", "longer than eight bytes", "", None])
+def test_many_texts_are_told_apart_whatever_their_last_one_is(last: str | None) -> None:
+    texts = pa.chunked_array([[f"p{at % 30_000}" for at in range(100_000)], [last]], pa.utf8())
+    found = distinct_texts(texts)
+    assert found.equals(pc.unique(texts))
+    found.validate(full=True)
