@@ -19,6 +19,7 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.inputs.files import open_output
+from omnigraph.pipeline.analytics import spark_vectors
 from omnigraph.pipeline.tasks.jobs import SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.spark.session import spark_session
@@ -37,10 +38,17 @@ done = load(access(graph), request, SparkTasks(spark), Tuning(split_bytes=9_000)
 query = '''query q() { match { $a: P { name: "p7" } $a k{1,3} $b } return { $b.name, count($a) as n } }'''
 found = graph.query(query, runner="spark").rows()
 same = found == graph.query(query).rows()
+components = graph.analytics.components("K", runner="inline").table
+analysed = []
+for most in (spark_vectors.MOST_NODES, 0):  # as arrays, and as frames
+    spark_vectors.MOST_NODES = most
+    values = graph.analytics.components("K", runner="spark")
+    joined = values.to_spark().join(spark.createDataFrame([("p7",)], "id string"), "id")
+    analysed.append([values.table == components, joined.count()])
 read = [row.dst for row in graph.spark.read("K").where("src = 'p7'").collect()]
 print(json.dumps({"nodes": done.nodes, "edges": done.edges, "embedded": done.embeddings.filled,
                   "commits": len(graph.commits.list()), "read": read, "reached": [row["b.name"] for row in found],
-                  "same": same, "session": type(spark).__module__, "first": first.runner,
+                  "same": same, "analysed": analysed, "session": type(spark).__module__, "first": first.runner,
                   "started": [stage.name for stage in first.profile.stages if stage.name == "start"]}))
 spark.stop()
 """
@@ -74,6 +82,7 @@ def test_a_standalone_cluster_loads_and_queries_a_graph_on_s3_directly_and_throu
         "read": ["p3"],
         "reached": ["p0", "p1", "p3"],
         "same": True,
+        "analysed": [[True, 1], [True, 1]],
         "first": "spark",
         "started": ["start"],
     }

@@ -18,7 +18,7 @@ from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.analytics.network import Selection, check_weights
 from omnigraph.pipeline.analytics.spark_lists import SLICE, KeptLists, ListedEdges
 from omnigraph.pipeline.spark.lists import mapped_lists
-from omnigraph.pipeline.spark.session import parallelism, without_warnings
+from omnigraph.pipeline.spark.session import is_connect, parallelism, without_warnings
 from omnigraph.storage.lance.tables import open_table
 
 # A node's number is its type's place and its row id: ascending numbers are ascending positions.
@@ -41,8 +41,11 @@ def session_for(spark: Any, rows: int) -> Any:
     Spark plans two hundred whatever the size and looks at each plan again while it runs; rounds over few rows are the
     same plan over and over, and spend their time on that. Of many rows none are sent to every task: a million ids take
     little room where Spark keeps them compressed, by which it decides, and too much where they are joined. The settings
-    of the caller's session stay as they are: others may run in it meanwhile.
+    of the caller's session stay as they are: others may run in it meanwhile. Spark Connect joins no frames of two
+    sessions and looks for what a session beside has kept in the active one: everything runs in the caller's there.
     """
+    if is_connect(spark):
+        return spark
     wanted = {_SHUFFLE: str(min(max(parallelism(spark), rows // _PARTITION_ROWS), _MOST_PARTITIONS))}
     if rows <= _PARTITION_ROWS * parallelism(spark):
         wanted[_ADAPTIVE] = "false"
