@@ -13,7 +13,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import NodeScan
 from omnigraph.compiler.ir.walk import properties
 from omnigraph.compiler.types import union_members
-from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.arrays import Rows, chosen
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of
 from omnigraph.engine.read.columns.coverage import selective
 from omnigraph.engine.read.columns.entities import SCAN_SECONDS_PER_ROW, Entities
@@ -65,7 +65,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
     run.budget.check()  # a list of very many parts takes long to look at, here, when it is pushed and when it is asked
     if named is not None:
         rows, rest = named
-        return rows[run.matching(op.var, op.table_key, rows, rest)] if rest else rows
+        return chosen(rows, run.matching(op.var, op.table_key, rows, rest)) if rest else rows
     pushed = push(ir.And(op.predicates), run.bindings)
     run.budget.check()
     if pushed.keeps_nothing or not entities.row_count:
@@ -83,7 +83,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         rows = entities.all_rows()
         if not op.predicates:
             return rows
-        return rows[run.matching(op.var, op.table_key, rows, op.predicates)]
+        return chosen(rows, run.matching(op.var, op.table_key, rows, op.predicates))
     if not entities.as_named:
         pushed = Pushed(None, ir.And(op.predicates))  # a filter speaks about stored names
     wanted = [] if pushed.rest is None else [name for _, name in properties(pushed.rest)]
@@ -97,7 +97,7 @@ def matching_nodes(run: Run, op: NodeScan) -> Rows:
         add_cost(entities.memory.cache(_SCANS), key, time.perf_counter() - begin, rows=count, size=size)
     if pushed.rest is None:
         return rows
-    return rows[run.matching(op.var, op.table_key, rows, (pushed.rest,))]
+    return chosen(rows, run.matching(op.var, op.table_key, rows, (pushed.rest,)))
 
 
 def _indexed(entities: Entities, op: NodeScan) -> bool:
@@ -114,7 +114,7 @@ def _found(run: Run, op: NodeScan, entities: Entities, hits: Rows) -> Rows:
     if len(hits) > _FEW_HITS and pushed.filter is not None and entities.as_named:
         hits = np.intersect1d(hits, entities.scan((), pushed.filter), assume_unique=True)
         others = () if pushed.rest is None else (pushed.rest,)
-    return hits[run.matching(op.var, op.table_key, hits, others)]
+    return chosen(hits, run.matching(op.var, op.table_key, hits, others))
 
 
 def _matching_in_union(run: Run, op: NodeScan) -> Rows:
