@@ -7,7 +7,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_CHUNK = 1 << 18
+from omnigraph.cores import in_parts
+
+_CHUNK = 1 << 15  # texts: a million take 23 ms in pieces that stay in the processor's cache, 66 in pieces of 2^18
+_PART = 1 << 17  # texts that are worth a thread's while
 _SHORT_CHUNK = 1 << 15  # what is computed in between stays in the processor's cache
 _WORD = 8
 # From so many texts on it is worth looking at how long they are; of so many at a time those that differ are found.
@@ -21,9 +24,13 @@ Bits = npt.NDArray[np.uint64]
 def text_hashes(texts: pa.Array) -> Bits:
     """A 64-bit number per text, equal for equal texts; of a null no particular one."""
     found = np.zeros(len(texts), np.uint64)
-    for start in range(0, len(texts), _CHUNK):
-        part = texts.slice(start, _CHUNK)
-        found[start : start + len(part)] = _chunk_hashes(part)
+
+    def hash_part(begin: int) -> None:
+        for start in range(begin, min(begin + _PART, len(texts)), _CHUNK):
+            part = texts.slice(start, min(_CHUNK, begin + _PART - start))
+            found[start : start + len(part)] = _chunk_hashes(part)
+
+    in_parts(hash_part, range(0, len(texts), _PART))
     return found
 
 

@@ -26,6 +26,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.shape.numbering import one_zero, value_column
 from omnigraph.engine.read.shape.order import dense_ranks
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
+from omnigraph.engine.values.text_numbers import text_numbers
 
 _TURNED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
@@ -41,13 +42,20 @@ class EqualityJoin:
         _, self._here, there = found
         self.condition, self._run = condition, run
         column = _hashable(value_column(run, Frame(len(nodes), {op.var: Bound(op.table_key, nodes)}), there))
-        encoded = column.dictionary_encode()
-        self._values = encoded.dictionary
-        owners = np.flatnonzero(numpy_of(column.is_valid()))
-        keys = numpy_of(encoded.indices.drop_null()).astype(np.int64)
-        self._sizes = np.bincount(keys, minlength=len(self._values) + 1)
+        owners = np.flatnonzero(numpy_of(column.is_valid())) if column.null_count else np.arange(len(column))
+        self._there = column.drop_null() if column.null_count else column
+        keys, self._distinct = _numbered(self._there)
+        count = len(self._distinct)
+        self._sizes = np.bincount(keys, minlength=count + 1)
         self._keys, self._owners, self._nodes = keys, owners, nodes[owners]
         self._mirror = (_mirrored(self._here, there), op.table_key, nodes)
+
+    @cached_property
+    def _values(self) -> pa.Array:
+        """The different values by number."""
+        if isinstance(self._distinct, pa.Array):
+            return self._distinct
+        return self._there.take(pa.array(self._distinct))
 
     @cached_property
     def _lists(self) -> Adjacency:
@@ -100,6 +108,15 @@ class IdentityJoin:
         found = numbering.decoded(self._table_key, codes[rows])
         fits = self._nodes.contains(found)
         return rows[fits], found[fits]
+
+
+def _numbered(column: pa.Array) -> tuple[Rows, pa.Array | Rows]:
+    """(the number of each value, the different values by number or one place of each)."""
+    known = text_numbers(column) if pa.types.is_string(column.type) or pa.types.is_large_string(column.type) else None
+    if known is not None:
+        return known
+    encoded = column.dictionary_encode()
+    return numpy_of(encoded.indices).astype(np.int64), encoded.dictionary
 
 
 class OrderJoin:

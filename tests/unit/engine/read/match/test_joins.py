@@ -9,6 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.read.match import joins
+from omnigraph.engine.values import text_numbers
 
 SCHEMA = """
 interface Message { number: I64 @key  text: String? }
@@ -73,3 +74,26 @@ def test_only_the_number_of_rows_may_be_asked_for(graph: og.Graph) -> None:
 def test_a_second_condition_between_both_still_counts(graph: og.Graph) -> None:
     body = "match { $m: Post $n: Message $m follows $p $n = $p $n.number > $m.number } return { $m.number, $n.number as n }"
     assert sorted(rows(graph, body)) == [(0, 1), (1, 2), (5, 6), (11, 12)]
+
+
+@pytest.mark.parametrize("fewest", [1, 1 << 20])
+def test_texts_that_nearly_all_differ_are_joined_as_others_are(
+    tmp_path: Path, fewest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_numbers, "_FEWEST", fewest)
+    names = [f"Name {at}" for at in range(60)] + ["name 7", "NAME 7", "", None]
+    with og.init(tmp_path / "g.omni", "node Person { n: I64 @key  name: String? }") as found:
+        found.load([{"type": "Person", "data": {"n": at, "name": name}} for at, name in enumerate(names)])
+        whole = "match { $a: Person $b: Person lower($a.name) = lower($b.name) } return { count(*) as n }"
+        assert rows(found, whole) == [(59 + 9 + 1,)]
+        some = (
+            "match { $a: Person { n: 7 } $b: Person lower($a.name) = lower($b.name) } return { $b.n as n } order { n }"
+        )
+        assert rows(found, some) == [(7,), (60,), (61,)]
+        pairs = (
+            "match { $a: Person $a.n > 58 $b: Person lower($a.name) = lower($b.name) } return { $a.n as a, $b.n as b }"
+        )
+        assert sorted(rows(found, pairs)) == [
+            *((59, 59), (60, 7), (60, 60), (60, 61)),
+            *((61, 7), (61, 60), (61, 61), (62, 62)),
+        ]
