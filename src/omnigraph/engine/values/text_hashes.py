@@ -14,7 +14,7 @@ _PART = 1 << 17  # texts that are worth a thread's while
 _SHORT_CHUNK = 1 << 15  # what is computed in between stays in the processor's cache
 _WORD = 8
 # From so many texts on it is worth looking at how long they are; of so many at a time those that differ are found.
-_MANY, _BLOCK = 1 << 16, 1 << 22
+_MANY, _BLOCK = 1 << 16, 1 << 21
 _FACTOR, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _MASKS = np.array([(1 << (_WORD * count)) - 1 for count in range(_WORD + 1)], np.uint64)
 
@@ -62,11 +62,16 @@ def distinct_texts(texts: pa.ChunkedArray) -> pa.Array:
         return pc.unique(texts)
     parts = []
     for at in range(0, len(texts), _BLOCK):
-        short = short_texts(texts.slice(at, _BLOCK))
-        if short is None:
+        part = _distinct_numbers(texts.slice(at, _BLOCK))
+        if part is None:
             return pc.unique(texts)
-        parts.append(pc.unique(pa.array(short)))
+        parts.append(part)
     return _spelled(pc.unique(pa.concat_arrays(parts)).to_numpy())
+
+
+def _distinct_numbers(texts: pa.ChunkedArray) -> pa.Array | None:
+    short = short_texts(texts)
+    return None if short is None else pc.unique(pa.array(short))
 
 
 def _spelled(numbers: Bits) -> pa.Array:

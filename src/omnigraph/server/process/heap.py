@@ -12,12 +12,12 @@ import logging
 import os
 import resource
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 
+from omnigraph.memory.heap import trimmer
 from omnigraph.server.work import Pools
 
 _ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
@@ -61,7 +61,7 @@ def choose_allocator() -> None:
 
 async def return_freed(pools: Pools, seconds: float = _EVERY_SECONDS) -> None:
     """Look every few seconds whether the process has grown, and give back what it does not use."""
-    trim = _trimmer()
+    trim = trimmer()
     if trim is None:
         return
     kept = resident()
@@ -82,19 +82,3 @@ def resident() -> int:
         return int(_STATM.read_text(encoding="ascii").split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _trimmer() -> Callable[[], None] | None:
-    """What gives memory back; None where the C library has no such function."""
-    if sys.platform != "linux":
-        return None
-    try:
-        malloc_trim = ctypes.CDLL(None).malloc_trim
-    except (OSError, AttributeError):  # musl has none
-        return None
-
-    def trim() -> None:
-        pa.default_memory_pool().release_unused()
-        malloc_trim(0)  # ctypes lets other threads run meanwhile
-
-    return trim

@@ -240,3 +240,18 @@ def test_ids_of_edges_that_ascend_get_ranges_of_zones(
         "edge:Near": (built_as, 1),
         "node:Hut": ("BTREE", 1),
     }
+
+
+@pytest.mark.parametrize(("huge", "expected"), [(50, ["back", "built", "back"]), (51, ["built"])])
+def test_a_huge_load_gives_back_the_memory_of_its_rows_before_its_indexes_are_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, huge: int, expected: list[str]
+) -> None:
+    done: list[str] = []
+    place = "omnigraph.engine.maintenance.indexes"
+    monkeypatch.setattr(f"{place}.LARGE_LOAD", 10)
+    monkeypatch.setattr(f"{place}._HUGE_LOAD", huge)
+    monkeypatch.setattr(f"{place}.give_back", lambda: done.append("back"))
+    monkeypatch.setattr(f"{place}._build_indexes", lambda *args, **options: done.append("built"))
+    graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }")
+    graph.load([f'{{"type":"Hut","data":{{"code":"H{at:03d}"}}}}' for at in range(50)])
+    assert done == expected
