@@ -580,6 +580,11 @@ def test_a_spark_frame_loads_and_its_rows_are_numbered_through(graph: og.Graph, 
     assert graph.load(empty, type="Person").total_entities == 0
 
 
+def test_a_spark_frame_without_columns_is_refused_instead_of_losing_its_rows(tmp_path: Path, spark: Any) -> None:
+    with og.init(tmp_path / "g", SCHEMA) as graph, pytest.raises(BadRequest, match="the frame has no columns"):
+        graph.load(spark.range(3).select(), type="Person", spark=spark)
+
+
 @pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
 def test_files_that_tasks_have_written_have_checksums(graph: og.Graph, mode: str) -> None:
     graph.load(PEOPLE)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from load_cases import LIMITS, MANY, PEOPLE, SCHEMA, TYPES, lines, person
+from pyspark.errors import PySparkException
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNull, Not, StringStartsWith
 
 import omnigraph as og
@@ -92,6 +93,9 @@ def test_a_table_of_sql_reads_the_columns_that_it_names(graph: og.Graph, spark: 
     try:
         assert spark.sql("SELECT count(*) AS n FROM g_people WHERE age > 8").collect()[0].n == 3
         assert spark.table("g_people").columns == ["id", "age", "code", "email", "name", "role", "score"]
+        with pytest.raises(PySparkException, match=r"Spark does not keep it for INSERT .* use frame.write"):
+            spark.sql("INSERT INTO g_people (name) VALUES ('new')")
+        assert spark.table("g_people").count() == 72
     finally:
         spark.sql("DROP TABLE g_people")
     source = spark.read.format("omnigraph").option("graph", graph.uri).option("type", "Person")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.intake.inputs.files import open_output
+from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.tasks.watching import spark_job
 
@@ -51,6 +52,8 @@ def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
     """Write every partition of a frame; partitions without rows are left out."""
     # On the way columns are numbered: Spark confuses names that differ in case only unless its session is set not to.
     names = list(frame.columns)
+    if not names:  # of its rows Spark sends nothing, not even how many
+        raise BadRequest("the frame has no columns")
 
     def spill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spilled = spill_partition((batch.rename_columns(names) for batch in batches), directory)

@@ -76,7 +76,11 @@ class Target:
         if unknown:
             raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
         if "graph" not in options:
-            raise BadRequest("writing to omnigraph needs the option 'graph'")
+            # The metadata of columns is no substitute: it may be that of the table which the rows come from.
+            raise BadRequest(
+                "writing to omnigraph needs the option 'graph'; Spark does not keep it for INSERT into a table of its"
+                ' catalog: use frame.write.format("omnigraph") with options, or graph.load(frame, …)'
+            )
         if ("type" in options) == ("edge" in options):
             raise BadRequest("writing to omnigraph needs one of the options 'type' (nodes) and 'edge' (edges)")
         mode = "overwrite" if overwrite else options.get("load_mode", "append")
