@@ -63,6 +63,24 @@ def pairs(lists: Adjacency) -> list[tuple[int, int]]:
     return list(zip(lists.owners.tolist(), lists.neighbours.tolist(), strict=True))
 
 
+ONE_WAY_ON = st.lists(st.one_of(st.none(), st.integers(0, NODES - 1)), min_size=NODES, max_size=NODES)
+
+
+@pytest.mark.parametrize("most", [1, 2, 24])
+@given(ONE_WAY_ON, st.integers(0, NODES - 1), st.integers(0, 4), st.integers(0, 5))
+def test_chains_are_followed_as_other_graphs_are(
+    most: int, following: list[int | None], more: int, low: int, hops: int
+) -> None:
+    """Every node leads to one other at most, in circles or not; `more` has a second way on, `most` ends the chains."""
+    edges = [(start, end) for start, end in enumerate(following) if end is not None]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reach_module, "_MOST_CHAINED", most)
+        for each in (edges, sorted({*edges, (more, (more + 2) % NODES)})):
+            found = reach(Whole(each, None), np.arange(NODES), low, low + max(hops, 1), backward=False, budget=Budget())
+            itself = {(node, node) for node in range(NODES)} if low == 0 else set()
+            assert pairs(found) == sorted(definition(each, max(low, 1), low + max(hops, 1)) | itself)
+
+
 @pytest.mark.parametrize("span", [None, NODES])
 @given(EDGES, st.integers(1, 4), st.integers(0, 3))
 def test_forward_search_finds_exactly_the_defined_pairs(span: int | None, edges: Edges, low: int, more: int) -> None:
