@@ -6,6 +6,7 @@ as well as any other. A path is walked back from its end, layer by layer.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from omnigraph.engine.read.match.expand import graph_of
 from omnigraph.engine.read.match.meeting import Meeting, meet
 from omnigraph.engine.read.match.reach import Space, Visited
 from omnigraph.engine.read.shape.order import id_ranks
+from omnigraph.errors import BadRequest
 
 _NOWHERE = np.empty(0, np.int64)
 
@@ -38,16 +40,44 @@ class _Layer:
     cost: Costs | None = None
 
 
-class LayeredSearch:
-    """The shortest or cheapest path of every pair, or all shortest ones, block by block of distinct starts."""
+class _Inexact(Exception):
+    """Costs whose sums depend on the end that they are added up from."""
 
-    def __init__(self, run: Run, op: ShortestPath, tails: Rows, heads: Rows, columns: Columns) -> None:
+
+_FEWER = 4  # times fewer heads than tails, at least, so that trying them first pays
+
+
+def layered_paths(run: Run, op: ShortestPath, tails: Rows, heads: Rows, columns: Columns) -> Found:
+    """The shortest or cheapest path of every pair, or all shortest ones."""
+    few, many = len(distinct_rows(heads)), len(distinct_rows(tails))
+    if op.cost is None:
+        # Lengths are the same from both ends; nodes are compared from the tail on.
+        backward = few < many and not op.adds_rows and set(op.columns) <= {"length"}
+        return _LayeredSearch(run, op, tails, heads, columns, backward=backward).found()
+    if few * _FEWER <= many and _asks_for_costs(op):
+        # Sums of whole numbers are the same from both ends as well.
+        with suppress(_Inexact, BadRequest):  # a step whose cost is refused may be on no way from the tails
+            return _LayeredSearch(run, op, tails, heads, columns, backward=True).found()
+    return _LayeredSearch(run, op, tails, heads, columns, backward=False).found()
+
+
+def _asks_for_costs(op: ShortestPath) -> bool:
+    """Whether nothing but the cost of the one cheapest path is read."""
+    return op.cost is not None and op.kind == "cheapest" and set(op.columns) <= {"cost"} and not op.link.is_cycle
+
+
+class _LayeredSearch:
+    """One search, block by block of distinct starts, which are the heads if it goes `backward`."""
+
+    def __init__(
+        self, run: Run, op: ShortestPath, tails: Rows, heads: Rows, columns: Columns, *, backward: bool
+    ) -> None:
         self._run = run
         self._op = op
         self._link = op.link
-        self._traced = op.adds_rows or bool(set(op.columns) - {"length"})
-        # Lengths are the same from both ends; nodes are compared from the tail on.
-        backward = not self._traced and len(distinct_rows(heads)) < len(distinct_rows(tails))
+        self._costs_only = _asks_for_costs(op)
+        self._traced = not self._costs_only and (op.adds_rows or bool(set(op.columns) - {"length"}))
+        self._only_whole = backward and op.cost is not None
         self._heads = heads
         self._near, self._far = (heads, tails) if backward else (tails, heads)
         self._graph = graph_of(run, op.link, backward=backward)
@@ -160,6 +190,8 @@ class LayeredSearch:
         assert self._steps is not None
         places = np.flatnonzero(active)
         lists, prices = self._steps.around(layer.node[places])
+        if self._only_whole and not bool((np.isfinite(prices) & (prices == np.floor(prices))).all()):
+            raise _Inexact
         at, neighbour, step = lists.expand(layer.node[places])
         self._run.budget.admit(len(at), row_bytes=48)
         parent = places[at]
@@ -197,6 +229,10 @@ class LayeredSearch:
 
     def _gathered(self) -> Found:
         link = self._link
+        if self._costs_only:
+            pairs = np.flatnonzero(self._hops >= 0)
+            unread = np.zeros(int((self._hops[pairs] + 1).sum()), np.int64)
+            return Found(pairs, self._hops[pairs], self._costs[pairs], unread)
         if not self._traced:
             # A distance below the lower bound is made up for by one more hop around the head's loop.
             lengths = np.where(self._hops >= link.min_hops, self._hops, self._hops + 1)

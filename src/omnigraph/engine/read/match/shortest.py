@@ -20,7 +20,7 @@ from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.frames.unions import PATH, Columns, UnionColumns
 from omnigraph.engine.read.match.along import AlongSteps
 from omnigraph.engine.read.match.expand import graph_of
-from omnigraph.engine.read.match.layers import LayeredSearch
+from omnigraph.engine.read.match.layers import layered_paths
 from omnigraph.engine.read.match.simple_paths import first_paths, simple_paths
 from omnigraph.engine.read.shape.order import id_ranks
 from omnigraph.errors import ParameterError
@@ -54,7 +54,7 @@ def _found(run: Run, op: ShortestPath, tails: Rows, heads: Rows, columns: Column
         return simple_paths(run, op.link, tails, heads)
     many = None if op.count is None else _count(run, op.count)
     if many is None or (many == 1 and op.kind == "cheapest"):
-        return LayeredSearch(run, op, tails, heads, columns).found()
+        return layered_paths(run, op, tails, heads, columns)
     return first_paths(run, op, (tails, heads), many, columns)
 
 
