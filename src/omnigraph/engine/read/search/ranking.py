@@ -15,7 +15,7 @@ from omnigraph.compiler.ir import expr as ir
 from omnigraph.compiler.ir.ops import Fetch, Rank
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.entities import Entities
-from omnigraph.engine.read.columns.rowindex import RowIndex, distinct
+from omnigraph.engine.read.columns.rowindex import RowIndex, distinct, distinct_rows
 from omnigraph.engine.read.frames.frame import Bound, Frame
 from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.search.corpus_store import TextColumn, relevance_of
@@ -49,7 +49,7 @@ class _Candidates:
     @cached_property
     def rows(self) -> Rows:
         """Ascending, each once."""
-        return self.bound.rows if self.whole is not None else distinct(self.bound.rows)[0]
+        return self.bound.rows if self.whole is not None else distinct_rows(self.bound.rows)
 
     def placed(self, hits: Hits) -> tuple[Rows, Scores]:
         """(positions in the frame that were hit, ascending; their scores)."""
