@@ -13,6 +13,7 @@ import pytest
 from load_cases import SCHEMA, edge, lines, node, person
 
 import omnigraph as og
+from omnigraph.cli.main import main
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.errors import BadRequest
@@ -126,6 +127,12 @@ def test_rows_that_may_have_arrived_do_not_come_twice(tmp_path: Path) -> None:
         resume(graph, tmp_path)
     assert export_text(graph._core) == before
     assert before.count('"Note"') == 9
+
+
+def test_the_command_line_hands_the_wish_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted(tmp_path, "load.pre_discard=kill").close()
+    assert main(["load", f"{tmp_path}/graph", "--data", f"{tmp_path}/in", "--mode", "append", "--resume"]) == 1
+    assert "may be in the graph already" in capsys.readouterr().err
 
 
 def test_one_of_several_takes_over(tmp_path: Path) -> None:

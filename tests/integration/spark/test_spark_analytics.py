@@ -14,7 +14,8 @@ import omnigraph as og
 from omnigraph.engine.maintenance import topology_builds
 from omnigraph.engine.read.topology import advance, files, store
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.pipeline.analytics import spark_vectors
+from omnigraph.pipeline.analytics import api, spark_vectors
+from omnigraph.pipeline.analytics.network import Selection
 from omnigraph.pipeline.analytics.spark_lists import Positions
 from omnigraph.pipeline.analytics.spark_network import SparkNetwork
 from tests.integration.spark.listed import keep_lists
@@ -166,6 +167,20 @@ def test_the_session_of_the_caller_keeps_its_settings_while_an_algorithm_runs(
     mine = spark.createDataFrame([("p1",)], "id string")
     assert found.to_spark().join(mine, "id").count() == 1, "the frame is one of the caller's session"
     assert [spark.conf.get(name) for name in names] == before
+
+
+def test_what_memory_does_not_hold_goes_to_spark_and_the_result_says_so(
+    graph: og.Graph, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = graph.analytics.degree("Knows")
+    assert here.runner == "inline"
+    monkeypatch.setattr(Selection, "memory", 1 << 50)
+    there = graph.analytics.degree("Knows")
+    assert there.runner == "spark"
+    assert there.table == here.table
+    monkeypatch.setattr(api, "find_spec", lambda _: None)
+    with pytest.raises(BadRequest, match=r"needs about 1048576 GiB of memory; install omnigraph\[spark\]"):
+        graph.analytics.degree("Knows")
 
 
 def test_lists_are_kept_before_the_tasks_start(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
