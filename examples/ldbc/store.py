@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ def _without_zone(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
+@cache
 def query_text(name: str) -> str:
     """The text of the file that a query is in."""
     return (HERE / f"{QUERIES[name]}.gq").read_text(encoding="utf-8")
@@ -90,6 +92,7 @@ def cypher_text(name: str) -> str | None:
     return _parts("cypher", name).get(name)
 
 
+@cache
 def _parts(language: str, name: str) -> dict[str, str]:
     text = (HERE / language / f"{QUERIES[name]}.{language}").read_text(encoding="utf-8")
     return dict(part.split("\n", 1) for part in f"\n{text}".split("\n-- ")[1:])

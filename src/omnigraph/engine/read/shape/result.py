@@ -13,6 +13,7 @@ from omnigraph.display import counted, html_table, text_cell
 from omnigraph.engine.read.frames.explain import Explanation
 from omnigraph.engine.values.data_frames import pandas_frame, polars_frame
 from omnigraph.engine.values.json_values import JS_SAFE, NATIVE, json_objects, json_rows, json_texts
+from omnigraph.engine.values.python_values import python_values
 from omnigraph.engine.values.text_table import TextColumn, TextLayout, text_table, value_column
 from omnigraph.errors import BadRequest
 
@@ -92,7 +93,7 @@ class Result:
         """One tuple per row with Python values: dates as `date`, instants as `datetime`, nodes as dicts."""
         if self._row is not None:
             return [self._row]
-        return list(zip(*[column.to_pylist() for column in self.data.columns], strict=True))
+        return list(zip(*map(python_values, self.data.columns), strict=True))
 
     def scalar(self) -> Any:
         """The one value of a result with one row and one column."""
