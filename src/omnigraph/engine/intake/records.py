@@ -24,6 +24,8 @@ from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 LINE = "line"
 FILE = "file"
+# Says of up to so many rows that all have the same file: made for each piece of ten million rows, it took 40 MB.
+_SAME = pa.array(np.zeros(1 << 20, np.int32))
 
 # Given a node type and its typed columns, computes the ones that are absent (embeddings); runs before W001 is checked.
 Fill: TypeAlias = Callable[[NodeType, dict[str, pa.Array]], dict[str, pa.Array]]
@@ -236,7 +238,8 @@ def _table(raw: RawRows, ids: pa.Array, columns: Mapping[str, pa.Array]) -> Type
 
 def _repeated(file: str | None, count: int) -> pa.Array:
     names = pa.array([file], pa.utf8())
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), names)
+    codes = _SAME.slice(0, count) if count <= len(_SAME) else pa.array(np.zeros(count, np.int32))
+    return pa.DictionaryArray.from_arrays(codes, names)
 
 
 def _without(rows: TypeRows, dropped: set[int]) -> TypeRows:

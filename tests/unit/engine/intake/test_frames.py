@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from omnigraph.compiler.catalog import compile_schema
+from omnigraph.engine.intake import records
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.intake.records import Decoded
+from omnigraph.engine.intake.records import Decoded, RawRows, type_rows
 from omnigraph.engine.values.json_values import json_rows
 from omnigraph.errors import BadRequest, ValueViolation
 
@@ -84,6 +86,18 @@ def test_rows_are_numbered_through_chunks() -> None:
     decoded = decode_frame(table, CATALOG, type="Person")
     assert [(v.code, v.line) for v in decoded.violations] == [("W001", 4)]
     assert decoded.types["node:Person"].places["line"].to_pylist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("most", [3, 2])
+def test_each_row_names_its_file_without_memory_of_its_own(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("omnigraph.engine.intake.records._SAME", pa.array([0] * most, pa.int32()))
+    info, found = CATALOG.nodes["Person"], []
+    for file, names in (("one.csv", ["a", "b", "c"]), ("two.csv", ["d", None, "e"])):
+        raw = RawRows(info, pa.nulls(3, pa.utf8()), None, {"name": names}, np.arange(3), file)
+        found.append(type_rows(raw)[0].places["file"])
+    assert [column.to_pylist() for column in found] == [["one.csv"] * 3, ["two.csv"] * 2]
+    shared = found[0].chunk(0).indices.buffers()[1].address == records._SAME.buffers()[1].address
+    assert shared == (most >= 3)
 
 
 @pytest.mark.parametrize(
