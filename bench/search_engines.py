@@ -53,7 +53,7 @@ class SearchEngine:
 
 
 class OmniGraph(SearchEngine):
-    """This project: 32 partitions unless it is told another number."""
+    """This project: as many partitions as it measured to be needed, unless it is told another number."""
 
     efforts = (1, 2, 4, 8, 16, 32, 64)
 

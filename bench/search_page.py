@@ -37,7 +37,8 @@ def page(sittings: Mapping[int, Mapping[str, Any]], dim: int, seconds: float, be
     """One table for each number of rows, and what did not finish."""
     parts = [
         f"Began {began}; ended {circumstances()}. One run, one engine after the other, medians of up to 40 calls after "
-        "as many. In brackets: how many times our time the engine takes; below 1 we are behind. Every engine has the "
+        "as many. In brackets: how many times our time the engine takes; below 1 we are behind, unless it finds less "
+        f"than {_ENOUGH} of the neighbours where ours finds more. Every engine has the "
         f"same {seconds:.0f} s for loading, for each index and for the questions of one kind."
     ]
     for count, sitting in sittings.items():
@@ -61,7 +62,8 @@ def _case(values: Mapping[str, Any], ours: Mapping[str, Any], case: str) -> str:
     if recall is not None and case.endswith(GOOD) and recall < _ENOUGH:
         return f"not reached ({recall:.3f})"
     shown = "" if recall is None else f", recall {recall:.3f}"
-    return f"{_number(taken)}{_beside(values, ours, taken, ours['ms'].get(case))}{shown}"
+    less = recall is not None and recall < _ENOUGH <= ours["recall"].get(case, 0.0)
+    return f"{_number(taken)}{_beside(values, ours, taken, ours['ms'].get(case), less=less)}{shown}"
 
 
 def _cost(name: str, values: Mapping[str, Any], ours: Mapping[str, Any], cost: str) -> str:
@@ -72,11 +74,15 @@ def _cost(name: str, values: Mapping[str, Any], ours: Mapping[str, Any], cost: s
     return f"{_number(values[cost])}{_beside(values, ours, values[cost], ours.get(cost))}"
 
 
-def _beside(values: Mapping[str, Any], ours: Mapping[str, Any], taken: float, own: float | None) -> str:
+def _beside(
+    values: Mapping[str, Any], ours: Mapping[str, Any], taken: float, own: float | None, *, less: bool = False
+) -> str:
     if values is ours or not own or not taken:
         return ""
     ratio = taken / own
     shown = f"{ratio:.2f}" if ratio < 1 else f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
+    if less:
+        return f" ({shown}×, but finds less)"
     return f" (**{shown}×**)" if ratio < 1 else f" ({shown}×)"
 
 

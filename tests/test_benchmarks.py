@@ -14,6 +14,7 @@ from bench import search, social
 from bench.peers.engine import QUESTIONS, params_of
 from bench.peers.registry import ENGINES, engine_class
 from bench.search_data import write_data
+from bench.search_engines import VECTOR
 from bench.search_page import page
 from omnigraph.engine.maintenance import topology_builds
 from omnigraph.engine.read.match import leading
@@ -127,3 +128,13 @@ def test_a_search_run_has_the_recall_it_promises_and_says_what_was_not_reached(
     )
     assert "(**0.25×**)" in written
     assert "LanceDB 0.40 with 3,000 rows: what comes after loading did not end within 75 s." in written
+
+
+def test_a_time_that_another_engine_takes_for_fewer_neighbours_says_so() -> None:
+    def engine(milliseconds: float, recall: float) -> dict[str, dict[str, float]]:
+        return {"ms": {VECTOR: milliseconds}, "recall": {VECTOR: recall}}
+
+    sitting = {"omnigraph": engine(4.0, 0.99), "lancedb": engine(3.0, 0.03), "kuzu": engine(2.0, 0.96)}
+    (row,) = (line for line in page({1_000: sitting}, 8, 75, "now").splitlines() if "as the engine comes" in line)
+    assert "3.0 (0.75×, but finds less), recall 0.030" in row
+    assert "2.0 (**0.50×**), recall 0.960" in row
