@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
+import socket
 import subprocess
 import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyspark
@@ -104,6 +109,52 @@ def test_a_packed_environment_is_all_that_workers_get(tmp_path: Path, monkeypatc
             assert graph.query("query q() { match { $a: P  $a k $b } return { count(*) as n } }").rows() == [
                 {"n": 3_000}
             ]
+
+
+@pytest.mark.slow
+def test_the_roles_of_the_image_are_a_cluster_that_loads(tmp_path: Path) -> None:
+    """There is no Docker where the tests run; what the image starts is started here."""
+    with ExitStack() as held:
+        ports = [held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(2)]
+    master, connect = f"spark://127.0.0.1:{ports[0]}", f"sc://127.0.0.1:{ports[1]}"
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "SPARK_HOST": "127.0.0.1", "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(tmp_path / "scratch"),
+        "SPARK_MASTER_PORT": str(ports[0]), "SPARK_CONNECT_PORT": str(ports[1]),
+        "SPARK_WORK_DIR": str(tmp_path / "work"), "OMNIGRAPH_SPARK_MASTER": connect,
+    }  # fmt: skip
+    (tmp_path / "in.jsonl").write_text(
+        "\n".join(json.dumps({"type": "P", "data": {"name": f"p{n}"}}) for n in range(50))
+    )
+    og.init(tmp_path / "graph", SCHEMA).close()
+    entry = ["sh", str(SCRIPTS / "entrypoint.sh")]
+    roles = {"master": ["master"], "worker": ["worker", master, "--cores", "2", "--memory", "1g"]}
+    roles["connect"] = ["connect", master]
+    with ExitStack() as running:
+        for name, role in roles.items():
+            log = running.enter_context((tmp_path / f"{name}.log").open("wb"))
+            process = subprocess.Popen(
+                [*entry, *role], env=environment, stdout=log, stderr=log, cwd=tmp_path, start_new_session=True
+            )
+            running.callback(process.wait)
+            running.callback(os.killpg, process.pid, signal.SIGKILL)
+            if name != "worker":
+                _listening(ports[name == "connect"], process, tmp_path / f"{name}.log")
+        load = ["load", str(tmp_path / "graph"), "--data", str(tmp_path / "in.jsonl"), "--mode", "append"]
+        told = ran([*entry, "run", *load, "--runner", "spark", "--json"], environment, 300)
+    done = json.loads(told[told.index("{") :])
+    assert (done["runner"], done["total_entities"]) == ("spark", 50)
+    assert list((tmp_path / "work").glob("app-*")), "tasks ran on the worker"
+
+
+def _listening(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(720):
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        assert process.poll() is None, log.read_text()[-2000:]
+        time.sleep(0.25)
+    raise AssertionError(log.read_text()[-2000:])
 
 
 def test_a_role_that_is_not_known_is_told() -> None:
