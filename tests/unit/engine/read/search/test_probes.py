@@ -121,6 +121,8 @@ def test_what_the_query_says_goes_before_what_was_measured(tmp_path: Path) -> No
     graph.ensure_indices()
     assert "index v_vec, 1 partition, " in str(found(graph, vectors[0], third=", 1").explanation)
     assert "index v_vec, 62 partitions, " in str(found(graph, vectors[0], third=", 62").explanation)
+    every = found(graph, vectors[0], third=", 1000000")
+    assert every.rows() == found(graph, vectors[0], third=", 62").rows()
 
 
 def test_it_is_kept_for_other_processes_and_made_with_each_new_index(tmp_path: Path) -> None:
@@ -150,6 +152,20 @@ def test_a_branch_and_later_rows_search_by_the_measure_of_their_index(tmp_path: 
     result = graph.query(text, params={"v": [40.0] * DIM}, branch="draft")
     assert result.rows()[0]["s.code"] == f"s{COUNT:05}"
     assert f"index v_vec, {known.at(3)} partition" in str(result.explanation)
+
+
+@pytest.mark.parametrize("verb", ["optimize", "ensure_indices"])
+def test_an_index_of_an_earlier_release_is_measured_by_maintenance(tmp_path: Path, verb: str) -> None:
+    filled(tmp_path / "g.omni", drawn(COUNT, spread=0.2)).ensure_indices()
+    known = probes_of(og.open(tmp_path / "g.omni"))
+    shutil.rmtree(tmp_path / "g.omni" / "__derived" / "probes")
+    graph = og.open(tmp_path / "g.omni")
+    assert probes_of(graph) is None
+    getattr(graph, verb)()
+    found_again = probes_of(og.open(tmp_path / "g.omni"))
+    assert known is not None
+    assert found_again is not None
+    assert found_again.counts.tolist() == known.counts.tolist()
 
 
 @pytest.mark.parametrize("damage", ["absent", "unreadable", "of another release"])
