@@ -116,7 +116,8 @@ def run(graph: og.Graph, text: str, mode: str, small: int) -> Any:
         patch(f"{read}.match.leading._MANY_EDGES", few),
         patch(f"{read}.topology.membership._MANY_TESTS", max(few, 1)),
         patch(f"{read}.topology.membership._ENTRIES", 3),
-        patch(f"{read}.topology.membership._TESTS", 5),
+        patch(f"{read}.topology.membership._FEWEST_MARKED", max(few, 1)),
+        patch(f"{read}.topology.membership.TESTS", 5),
     ):
         return graph.query(text)
 

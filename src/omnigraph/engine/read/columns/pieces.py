@@ -18,6 +18,8 @@ _N = TypeVar("_N", bound=np.integer)
 
 PIECE = 1 << 21  # rows of integers
 VALUES = 1 << 18  # rows of values of any type
+_FEW_SORTED = 1 << 10  # beyond these, sorting numbers takes a fifth of the time of sorting positions
+_SORTED_BITS = 63
 
 
 def pieces(length: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
@@ -69,16 +71,26 @@ def numbered(rows: Rows) -> tuple[Rows, Rows]:
 
 def in_order(code: Rows) -> Rows:
     """Positions by ascending code, equal ones as they come."""
-    if len(code) <= PIECE:
+    bits = max(len(code) - 1, 1).bit_length()
+    least = int(code.min()) if len(code) > _FEW_SORTED else 0
+    if len(code) <= _FEW_SORTED or int(code.max()) - least >= 1 << (_SORTED_BITS - bits):
         return np.argsort(code, kind="stable")
-    if max(int(code.max()), -int(code.min())) >= (1 << 62) // len(code):
-        return np.argsort(code, kind="stable")
-    # With the position in its low part a code is distinct, so a sort that is not stable, and much faster, will do.
-    runs = [np.sort(code[low:high] * len(code) + np.arange(low, high)) for low, high in pieces(len(code))]
+    # With the position in its low bits a code is distinct, so a sort that is not stable, and much faster, will do.
+    runs = [np.sort(_placed(code[low:high], least, bits, low)) for low, high in pieces(len(code))]
     ordered = _merged(runs)
+    mask = (1 << bits) - 1
     for low, high in pieces(len(ordered)):
-        ordered[low:high] %= len(code)
+        ordered[low:high] &= mask
     return ordered
+
+
+def _placed(code: Rows, least: int, bits: int, begin: int) -> Rows:
+    """Codes with their positions, which begin with `begin`, in the low bits."""
+    found = code.astype(np.int64)
+    found -= least
+    found <<= bits
+    found |= np.arange(begin, begin + len(code))
+    return found
 
 
 def _merged(runs: list[npt.NDArray[_N]]) -> npt.NDArray[_N]:

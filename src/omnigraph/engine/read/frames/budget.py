@@ -100,6 +100,10 @@ class Budget:
     def admit(self, rows: int, *, row_bytes: int = 8) -> None:
         """Raise unless an intermediate result of this size still fits."""
         self.check()
+        self.require_room(rows, row_bytes)
+
+    def require_room(self, rows: int, row_bytes: int) -> None:
+        """The same without a look whether to stop, which is for the thread of the query alone."""
         if self.limits.rows is not None and rows > self.limits.rows:
             raise ResourceLimitExceeded("query_intermediate_rows", limit=self.limits.rows, actual=rows)
         if self._bytes is not None and rows * row_bytes > self._bytes:

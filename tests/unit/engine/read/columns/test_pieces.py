@@ -73,3 +73,18 @@ def test_a_check_that_raises_stops_the_work_after_a_piece() -> None:
     assert len(looked) == 3
     pieces.checkpoint()
     assert len(looked) == 3
+
+
+@pytest.mark.parametrize("few", [0, 1 << 10])
+@pytest.mark.parametrize("kind", [np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("low", [-100, 0, 100])
+def test_positions_are_those_of_a_stable_sort(
+    few: int, kind: type[np.integer], low: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "_FEW_SORTED", few)
+    random = np.random.default_rng(2)
+    for length in (0, 1, 2, 3_000):
+        code = (random.integers(0, 20, length) + low).astype(kind)
+        assert pieces.in_order(code).tolist() == np.argsort(code, kind="stable").tolist()
+    far = np.array([np.iinfo(np.int64).max, 0, np.iinfo(np.int64).min, 0, 1 << 60] * 300)
+    assert pieces.in_order(far).tolist() == np.argsort(far, kind="stable").tolist()

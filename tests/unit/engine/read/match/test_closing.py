@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.engine.read.frames.budget import Limits
 from omnigraph.engine.read.match import blocks, intersect
+from omnigraph.engine.read.topology import membership
 from omnigraph.errors import QueryCancelled, ResourceLimitExceeded
 
 PEOPLE = 90
@@ -43,9 +45,11 @@ QUERIES = {
 Edges = list[tuple[int, int]]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def small_parts() -> Iterator[None]:
+@pytest.fixture(scope="module", autouse=True, params=[1, 1 << 40], ids=["marked", "searched"])
+def small_parts(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(membership, "_FEWEST_MARKED", request.param)
+        patch.setattr(intersect, "TESTS", 50)
         patch.setattr(intersect, "_PART", 16)
         patch.setattr(blocks, "_BLOCK", 64)
         yield
@@ -147,14 +151,14 @@ def test_rows_that_are_too_many_and_time_that_is_over_end_it(by_threads: dict[in
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_it_stops_in_the_middle(by_threads: dict[int, og.Graph], threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     cancel, asked = threading.Event(), []
-    connected = intersect.connected
+    linked = intersect._Closing.linked
 
-    def cancelling(*given: object) -> object:
+    def cancelling(*given: Any) -> Any:
         asked.append(1)
         cancel.set()
-        return connected(*given)  # type: ignore[arg-type]
+        return linked(*given)
 
-    monkeypatch.setattr(intersect, "connected", cancelling)
+    monkeypatch.setattr(intersect._Closing, "linked", cancelling)
     with pytest.raises(QueryCancelled):
         by_threads[threads].query(f"query q() {{ {QUERIES['triangles']} }}", cancel=cancel)
     assert len(asked) < 40

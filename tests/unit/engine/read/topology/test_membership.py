@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from omnigraph.engine.read.topology import membership
 from omnigraph.engine.read.topology.adjacency import Adjacency, build
-from omnigraph.engine.read.topology.membership import are_neighbours, connected, enough_tests, grouped
+from omnigraph.engine.read.topology.membership import (
+    Marked,
+    are_neighbours,
+    connected,
+    enough_tests,
+    grouped,
+    is_worth_marking,
+)
 from omnigraph.engine.read.topology.overlay import Overlay
 
 ROWS = st.integers(0, 40) | st.sampled_from([3 << 40, (3 << 40) + 1, (1 << 32) + 5])
@@ -75,3 +82,37 @@ def test_a_long_list_is_marked_for_many_tests_at_a_time() -> None:
     star = lists_of([(0, number) for number in range(100_000)])
     assert enough_tests(star, np.array([0])) == 400_000
     assert enough_tests(star, np.array([1])) == 1 << 16
+
+
+@given(PAIRS, PAIRS, st.sampled_from([1, 3, 24]))
+def test_marked_entries_leave_all_neighbours_and_confirm_no_others(
+    pairs: list[tuple[int, int]], questions: list[tuple[int, int]], slots: int
+) -> None:
+    questions += pairs[:3]
+    nodes = np.unique(np.array([near for near, _ in questions], np.int64))
+    near, far = (np.array([pair[side] for pair in questions], np.int64) for side in (0, 1))
+    expected = {at for at, pair in enumerate(questions) if pair in set(pairs)}
+    with patch.object(membership, "_MOST_SLOTS", slots):
+        asked = Marked(lists_of(pairs), nodes)
+    place = np.searchsorted(nodes, near)
+    likely = asked.likely(asked.signs(place), far)
+    assert expected <= set(likely.tolist())
+    assert set(likely[asked.confirmed(place[likely], far[likely])].tolist()) == expected
+
+
+def test_flags_settle_nearly_all_tests_that_fail() -> None:
+    random = np.random.default_rng(4)
+    pairs = np.unique(random.integers(0, 3_000, (30_000, 2)), axis=0)
+    asked = Marked(build(pairs[:, 0], pairs[:, 1], np.arange(len(pairs))), np.arange(3_000))
+    near, far = random.integers(0, 3_000, (2, 100_000))
+    likely = asked.likely(asked.signs(near), far + 5_000)
+    assert len(likely) < 4_000
+
+
+def test_long_lists_are_not_marked_for_few_tests() -> None:
+    lists = build(np.repeat(np.arange(4), 20_000), np.tile(np.arange(20_000), 4), np.arange(80_000))
+    assert is_worth_marking(lists, np.array([1]), 20_000)
+    assert not is_worth_marking(lists, np.arange(4), 20_000)
+    assert not is_worth_marking(lists, np.array([1]), 10)
+    with patch.object(membership, "_MOST_MARKED", 10_000):
+        assert not is_worth_marking(lists, np.array([1]), 1 << 20)
