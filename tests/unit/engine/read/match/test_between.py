@@ -9,6 +9,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.engine.read import execute
+from omnigraph.engine.read.frames.frame import Frame
+from omnigraph.engine.read.frames.run import Run
 from omnigraph.engine.read.match import between
 
 SCHEMA = """
@@ -81,8 +83,90 @@ def test_joined_patterns_find_what_single_rows_find(
 
     monkeypatch.setattr(execute, "joined", spied)
     together = graph.query(text).rows()
-    assert any(used) == (name not in ("nothing", "sum of an edge"))
+    assert any(used) == (name != "sum of an edge")
     monkeypatch.setattr(between, "_SHARED", 1_000_000)
     assert graph.query(text).rows() == together
     if name != "nothing":
         assert len({str(row["found"]) for row in together}) > 1, "a case in which all answers are equal shows little"
+
+
+# About every person and the few cards, or notes, that are named.
+FEW = {
+    "exists": "exists { $a wroteNote $x $x answersCard $b } as found",
+    "a condition": "count($x match { $a wroteNote $x $x.n > 1 $x answersCard $b }) as found",
+    "three steps": "count($y match { $a wroteNote $x $x answers $y $y.n < 5 $y answersCard $b }) as found",
+    "an edge on the way": "sum($w.n match { $a wroteNote $x $x $w:answers $y $w.n > 1 $y answersCard $b }) as found",
+    "an edge of the start": "sum($e.w match { $a $e:wroteNote $x $x answersCard $b }) as found",
+    "collect in order": "collect($x.name match { $a wroteNote $x $x answersCard $b } order $x.n desc) as found",
+    "two together": "collect($y.name match { $a wroteNote $x $x answers $y $y answersCard $b } order $x.name) as found",
+    "several edge types": "count($x match { $a wroteNote|wroteCard $x $x answersCard|marks $b }) as found",
+    "nothing": "count($x match { $a wroteNote $x $x.n > 100 $x answersCard $b }) as found",
+}
+FEW_SCHEMA = SCHEMA.replace(
+    "edge Answers: Note -> Note", "edge Answers: Note -> Note { n: I32 }\nedge Marks: Card -> Card"
+)
+
+
+@pytest.fixture(scope="module")
+def few_ends(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    rng = random.Random(8)
+    people, notes, cards = ([f"{kind}{at}" for at in range(size)] for kind, size in (("p", 200), ("n", 230), ("c", 30)))
+    found = og.init(Path(tmp_path_factory.mktemp("few")) / "g.omni", schema=FEW_SCHEMA)
+    edges = {
+        "WroteNote": [(rng.choice(people), note) for note in notes + notes[:30]],
+        "WroteCard": [(rng.choice(people), card) for card in cards],
+        "Answers": [(rng.choice(notes), rng.choice(notes)) for _ in range(330)],
+        "AnswersCard": [(note, rng.choice(cards)) for note in notes + notes[:40]],
+        "Marks": [(rng.choice(cards), rng.choice(cards)) for _ in range(60)],
+    }
+    values = {"WroteNote": "w", "Answers": "n"}
+    found.load(
+        [
+            *({"type": "Person", "data": {"name": name}} for name in people),
+            *({"type": "Note", "data": {"name": name, "n": rng.randint(0, 5)}} for name in notes),
+            *({"type": "Card", "data": {"name": name, "n": 1}} for name in cards),
+            *(
+                {"edge": kind, "from": a, "to": b, "data": {values[kind]: rng.randint(1, 9)} if kind in values else {}}
+                for kind, pairs in edges.items()
+                for a, b in pairs
+            ),
+        ]
+    )
+    found.mutate(
+        'query d() { delete Person where name = "p3" delete Note where name = "n5" delete Card where name = "c4" }'
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", [*FEW, "optional", "not"])
+@pytest.mark.parametrize("mode", ["csr", "indexed"])
+def test_patterns_about_few_ends_are_followed_from_there(
+    few_ends: og.Graph, name: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", mode)
+    pairs = '$a: Person $b: Card $b.name in ["c1", "c7", "c30"]'
+    if name == "not":
+        body = f"match {{ {pairs} not {{ $a wroteNote $x $x answersCard $b }} }} return {{ $a.name, $b.name as x }}"
+    elif name == "optional":
+        block = "optional { $a wroteNote $x $x.n > 0 $x answersCard $b }"
+        body = f"match {{ {pairs} {block} }} return {{ $a.name, $b.name as b, $x.name as x, $x.n }}"
+    else:
+        body = f"match {{ {pairs} }} return {{ $a.name, $b.name as b, {FEW[name]} }}"
+    text = f"query q() {{ {body} }}"
+    turned: list[bool] = []
+    plain = between._from_fewer
+
+    def spied(run: Run, rows: Frame, met: between.Meeting) -> between.Meeting:
+        found = plain(run, rows, met)
+        turned.append(found is not met)
+        return found
+
+    monkeypatch.setattr(between, "_from_fewer", spied)
+    together = few_ends.query(text).rows()
+    assert any(turned) == (name != "an edge of the start")
+    monkeypatch.setattr(between, "_SHARED", 1_000_000)
+    turned.clear()
+    assert few_ends.query(text).rows() == together
+    assert not any(turned)
+    if name != "nothing":
+        assert len({str(row.get("found", row.get("x"))) for row in together}) > 1
