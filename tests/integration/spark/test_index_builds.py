@@ -12,11 +12,15 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.maintenance import indexes
 from omnigraph.engine.maintenance.indexes import missing_indexes
+from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.search import corpus_store
+from omnigraph.engine.read.search.corpus_store import TextColumn, fresh_corpus, kept_corpus
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.tasks import indexing
 from omnigraph.pipeline.tasks.indexing import SpreadBuilder
 from omnigraph.pipeline.tasks.jobs import LocalTasks
 from omnigraph.settings import Settings
+from omnigraph.storage.base.derived import drop_everything
 from omnigraph.storage.lance import tables
 from omnigraph.storage.lance.tables import TableHandle
 from omnigraph.testing.crash.invariants import violations
@@ -171,6 +175,37 @@ def test_a_large_load_on_spark_is_indexed_by_tasks(
         assert not {"code_fts", "note_fts"} & set(parts)
         graph.ensure_indices()
         assert {each.coverage for each in graph.indexes()} == {1.0}
+
+
+def test_texts_of_a_large_table_are_analysed_by_tasks(
+    template: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 10)
+    stages: list[str] = []
+    plain = indexing.task_runner
+
+    def noted(stage: str, place: Any) -> Any:
+        stages.append(stage)
+        return plain(stage, place)
+
+    monkeypatch.setattr(indexing, "task_runner", noted)
+    with og.open(shutil.copytree(template, tmp_path / "g.omni"), settings=Settings(distribute_rows=10)) as graph:
+        graph.ensure_indices(runner="inline")
+        assert "texts" not in stages
+        expected = answers(graph)
+        drop_everything(graph._core.store.root)
+    with og.open(tmp_path / "g.omni", settings=Settings(distribute_rows=10)) as graph:
+        graph.ensure_indices(runner="spark")
+        assert "texts" in stages
+        view = graph.view()
+        notes = TextColumn(Entities(view, view.catalog.nodes["Spot"]), "note", keep=True)
+        kept, whole = kept_corpus(notes), fresh_corpus(notes)
+        assert kept is not None
+        for name, values in whole.parts[0].segment.arrays().items():
+            assert kept.parts[0].segment.arrays()[name].tolist() == values.tolist()
+        assert list((Path(graph.uri) / "__loads").glob("*")) == []
+    with og.open(tmp_path / "g.omni", read_only=True) as reader:
+        assert answers(reader) == expected
 
 
 def test_small_tables_and_processes_without_spark_build_in_the_commit(

@@ -1,14 +1,20 @@
-"""Where indexes are built: by the commit itself, or before it by Spark tasks over groups of fragments."""
+"""Where indexes and what is kept beside them are built: by this process, or by Spark tasks over groups of fragments."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 from omnigraph.engine.values.arrow import TableType
-from omnigraph.engine.views.table_tasks import IndexBuilder, SparkPlace, parse_runner
+from omnigraph.engine.views.core import Core
+from omnigraph.engine.views.table_tasks import IndexBuilder, RunTasks, SparkPlace, parse_runner
 from omnigraph.engine.views.view import OpenTables
 from omnigraph.errors import BadRequest
+from omnigraph.ids import new_ulid
+from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import IndexSpec, TableHandle
+from omnigraph.storage.maintenance.load_claims import claimed
 
 
 def index_builder(tables: OpenTables, runner: str, rows: Collection[int], spark: SparkPlace = None) -> IndexBuilder:
@@ -37,3 +43,16 @@ def spreads(tables: OpenTables, runner: str, rows: int, spark: SparkPlace = None
 
 def _built_by_the_commit(info: TableType, table: TableHandle, specs: Sequence[IndexSpec]) -> list[IndexSpec]:
     return list(specs)
+
+
+@contextmanager
+def workshop(core: Core, stage: str, spark: SparkPlace, *, on_spark: bool) -> Iterator[tuple[RunTasks, str]]:
+    """Who runs the tasks of a stage, and a directory that all of them reach."""
+    if not on_spark:
+        with tempfile.TemporaryDirectory(prefix=f"omnigraph-{stage}-") as place:
+            yield lambda work, items: [work(item) for item in items], place
+        return
+    scratch_id = new_ulid()
+    with claimed(core.store, scratch_id):
+        run = core.tables.tasks.task_runner(stage, spark)
+        yield run, core.store.root.child(load_directory(scratch_id))

@@ -7,20 +7,19 @@ from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import NodeType
-from omnigraph.compiler.types import NUMERIC, PropType
 from omnigraph.display import Displayed
+from omnigraph.engine.maintenance.corpus_builds import keep_corpora
+from omnigraph.engine.maintenance.declared import IndexKind, declared_indexes
 from omnigraph.engine.maintenance.index_builds import index_builder
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
-from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.plan.statistics import keep_statistics
-from omnigraph.engine.read.search.corpus_store import TextColumn, corpus_of
 from omnigraph.engine.read.search.probes import keep_probes
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
@@ -40,10 +39,8 @@ from omnigraph.storage.protocol.commit import commit
 
 _LOG = logging.getLogger("omnigraph")
 
-IndexKind = Literal["ordered", "fulltext", "vector"]
 UNTRAINED = "property has no non-null vectors to train on yet"
 
-_ORDERED = NUMERIC | {"Bool", "Date", "DateTime"}
 _TREE, _ZONES, _WORDS = "BTREE", "ZONEMAP", "INVERTED"
 # kind → (lance type, suffix of the index name); texts also get an ordered index, for equality and prefixes.
 _BUILT_AS: dict[IndexKind, tuple[tuple[str, str], ...]] = {
@@ -92,32 +89,6 @@ class IndexReport(Displayed):
     def to_json(self) -> dict[str, Any]:
         """Every field, and the coverage."""
         return {**asdict(self), "coverage": self.coverage}
-
-
-def index_kind(kind: PropType) -> IndexKind | None:
-    """The index that a declaration on a property of this type asks for; planning, building and reports all ask here."""
-    if kind.dim is not None:
-        return "vector"
-    if kind.list or kind.scalar == "Blob":
-        return None
-    if kind.scalar == "String" and kind.enum is None:
-        return "fulltext"
-    return "ordered" if kind.enum is not None or kind.scalar in _ORDERED else None
-
-
-def declared_indexes(info: TableType) -> dict[str, IndexKind]:
-    """Column → kind of every index that a type asks for.
-
-    Edges are found by their ends through the topology, which large tables keep; small ones are scanned.
-    """
-    if not isinstance(info, NodeType):
-        return {"id": "ordered"}
-    found: dict[str, IndexKind] = {"id": "ordered"}
-    for columns in info.indices:
-        kind = index_kind(info.properties[columns[0]]) if len(columns) == 1 else None
-        if kind is not None:
-            found[columns[0]] = kind
-    return found
 
 
 # --- what a table lacks -----------------------------------------------------------------------------------
@@ -269,7 +240,7 @@ def ensure_indices(
     pending = _build_indexes(
         core, branch, only=only, extend=extend, runner=runner, spark=spark, actor=actor, message=message
     )
-    keep_corpora(core.view(branch), only)
+    keep_corpora(core, branch, only, runner, spark)
     keep_keys(core.view(branch), only)
     keep_topologies(core, branch, only, runner, spark)
     keep_statistics(core.view(branch), only)
@@ -336,7 +307,7 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
             lists = beside.submit(_keep_lists, core, large, spark)
             # Searches go through corpora: Lance's own index of words took 3 s of processor time for a million keys.
             _build_indexes(core, None, only=large, extend=True, spark=spark, actor=done.actor_id, unread=False)
-            keep_corpora(core.view(None), large)
+            keep_corpora(core, None, large, "auto", spark)
             keep_probes(core.view(None), large)
             keep_statistics(core.view(None), large, lists.result)
             lists.result()
@@ -349,14 +320,3 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
 def _keep_lists(core: Core, only: Collection[str], spark: SparkPlace) -> None:
     keep_keys(core.view(None), only)
     keep_topologies(core, None, only, "auto", spark)
-
-
-def keep_corpora(view: View, only: Collection[str] | None = None) -> None:
-    """Analyse the indexed texts of large tables now, so that no search has to; keys are rarely searched by word."""
-    for info in view.catalog.nodes.values():
-        if view.find(info) is None or (only is not None and info.table_key not in only):
-            continue
-        for column, kind in declared_indexes(info).items():
-            text = TextColumn(Entities(view, info), column, keep=True)
-            if kind == "fulltext" and (column,) != info.key and text.is_large:
-                corpus_of(text)

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from omnigraph.display import Displayed
+from omnigraph.engine.maintenance.corpus_builds import keep_corpora
 from omnigraph.engine.maintenance.index_builds import index_builder
-from omnigraph.engine.maintenance.indexes import PendingIndex, keep_corpora, missing_indexes, pending_indexes
+from omnigraph.engine.maintenance.indexes import PendingIndex, missing_indexes, pending_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
 from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.read.search.probes import keep_probes
@@ -93,7 +94,7 @@ def optimize(
     fragments = manifest.load(core.store.root).handle.fragment_ids()
     published = _publish(core, work, actor, message)
     core.tables.clear()
-    keep_corpora(core.view(None))
+    keep_corpora(core, None, runner=runner)
     keep_topologies(core, None, runner=runner)
     keep_statistics(core.view(None))
     keep_probes(core.view(None))

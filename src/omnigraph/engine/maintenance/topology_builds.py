@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from functools import partial
 
-from omnigraph.engine.maintenance.index_builds import spreads
+from omnigraph.engine.maintenance.index_builds import spreads, workshop
 from omnigraph.engine.read.columns.artifacts import least_rows
 from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.edge_lookup import ends_of
@@ -16,10 +14,7 @@ from omnigraph.engine.read.topology.spread_lists import build_spread
 from omnigraph.engine.read.topology.store import kept_place, topology
 from omnigraph.engine.read.topology.topology import Ends, Topology, build_both, build_topology
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.table_tasks import RunTasks, SparkPlace
-from omnigraph.ids import new_ulid
-from omnigraph.storage.lance.parts import load_directory
-from omnigraph.storage.maintenance.load_claims import claimed
+from omnigraph.engine.views.table_tasks import SparkPlace
 
 
 def keep_topologies(
@@ -72,21 +67,8 @@ def _is_kept(ends: Ends) -> bool:
 
 
 def _in_pieces(core: Core, ends: Ends, *, spark: SparkPlace, on_spark: bool) -> Topology:
-    with _workshop(core, spark, on_spark=on_spark) as (run, scratch):
+    with workshop(core, "topology", spark, on_spark=on_spark) as (run, scratch):
         build_spread(ends, run, scratch)
     kept = load_lists(ends.place, "out")
     # A place that cannot be written to is not an error; then everything happens in memory, as it would for a query.
     return build_topology(ends) if kept is None else ends.topology(kept)
-
-
-@contextmanager
-def _workshop(core: Core, spark: SparkPlace, *, on_spark: bool) -> Iterator[tuple[RunTasks, str]]:
-    """Who runs the tasks, and a directory that all of them reach."""
-    if not on_spark:
-        with tempfile.TemporaryDirectory(prefix="omnigraph-topology-") as place:
-            yield lambda work, items: [work(item) for item in items], place
-        return
-    scratch_id = new_ulid()
-    with claimed(core.store, scratch_id):
-        run = core.tables.tasks.task_runner("topology", spark)
-        yield run, core.store.root.child(load_directory(scratch_id))

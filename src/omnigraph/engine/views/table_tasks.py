@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from omnigraph.engine.values.arrow import TableType
@@ -30,6 +30,20 @@ SparkPlace: TypeAlias = "SparkSession | str | None"
 
 RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function for each item and returns the answers in the order of the items."""
+
+
+def fragment_groups(fragments: Mapping[int, int], most: int) -> Iterator[tuple[int, ...]]:
+    """The fragments in their order, together up to so many rows."""
+    group: list[int] = []
+    rows = 0
+    for number, count in fragments.items():
+        if group and rows + count > most:
+            yield tuple(group)
+            group, rows = [], 0
+        group.append(number)
+        rows += count
+    if group:
+        yield tuple(group)
 
 
 class IndexBuilder(Protocol):

@@ -10,7 +10,8 @@ import pytest
 import omnigraph as og
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import BASE_SCALARS, PropType
-from omnigraph.engine.maintenance.indexes import IndexReport, declared_indexes, index_kind, missing_indexes
+from omnigraph.engine.maintenance.declared import declared_indexes, index_kind
+from omnigraph.engine.maintenance.indexes import IndexReport, missing_indexes
 from omnigraph.testing.crash.invariants import violations
 
 

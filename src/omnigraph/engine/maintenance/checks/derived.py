@@ -10,7 +10,7 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.maintenance.checks.history import pin_of
 from omnigraph.engine.maintenance.checks.report import Checking
-from omnigraph.engine.maintenance.indexes import declared_indexes
+from omnigraph.engine.maintenance.declared import declared_indexes
 from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk

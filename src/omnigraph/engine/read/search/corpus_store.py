@@ -22,7 +22,7 @@ from omnigraph.memory.cache import CacheKind
 # Below this many rows analysing a column takes less time than looking for files.
 WORTH_KEEPING = 20_000
 # Texts are analysed in pieces of this many, which bounds the memory it takes.
-_PIECE = 1 << 18
+PIECE = 1 << 18
 # Beyond this share of changed rows a rebuild is as cheap.
 _MOST_CHANGED = 0.2
 # Beyond this share the parts that were added since are folded into one corpus, which is kept again.
@@ -90,18 +90,6 @@ def is_kept(column: TextColumn) -> bool:
     return column.artifact.key in column.artifact.cache or column.artifact.place.load() is not None
 
 
-def corpus_of(column: TextColumn) -> Corpus:
-    """The corpus of these exact texts, made if need be."""
-    artifact = column.artifact
-    return cached_corpus(column) or artifact.cache.get_or_build(artifact.key, lambda: _built(column))
-
-
-def relevance_of(column: TextColumn, query: str) -> tuple[Corpus, Relevance]:
-    """The corpus of these exact texts, and how well they fit a query; what words add to scores stays in memory."""
-    corpus = corpus_of(column)
-    return corpus, corpus.relevance(query, column.check, kept_words(column, corpus))
-
-
 def kept_words(column: TextColumn, corpus: Corpus) -> KeptWords:
     """Remembers the lists of the words of a corpus, or makes them."""
     cache, number = column.table.memory.cache(_WORDS), corpus.number
@@ -124,22 +112,33 @@ def fresh_corpus(column: TextColumn) -> Corpus:
     held = column.table.whole(column.name)
     texts, rows = held.values, held.index.rows
     pieces: list[Part] = []
-    for begin in range(0, max(len(rows), 1), _PIECE):
+    for begin in range(0, max(len(rows), 1), PIECE):
         column.check()
         pieces.append(
-            Part(
-                analysed(texts.slice(begin, _PIECE), rows[begin : begin + _PIECE], column.table.memory, column.language)
-            )
+            Part(analysed(texts.slice(begin, PIECE), rows[begin : begin + PIECE], column.table.memory, column.language))
         )
     return Corpus(pieces, column.language).folded(0)
 
 
-def _built(column: TextColumn) -> Corpus:
+def built_corpus(column: TextColumn) -> Corpus:
+    """The same from the table, kept beside the graph where that is worth it."""
     made = fresh_corpus(column)
     if column.is_large:
-        _save(column, made)
+        save_corpus(column, made)
         column.artifact.remember()
     return made
+
+
+def corpus_of(column: TextColumn, build: Callable[[TextColumn], Corpus] = built_corpus) -> Corpus:
+    """The corpus of these exact texts, made if need be."""
+    artifact = column.artifact
+    return cached_corpus(column) or artifact.cache.get_or_build(artifact.key, lambda: build(column))
+
+
+def relevance_of(column: TextColumn, query: str) -> tuple[Corpus, Relevance]:
+    """The corpus of these exact texts, and how well they fit a query; what words add to scores stays in memory."""
+    corpus = corpus_of(column)
+    return corpus, corpus.relevance(query, column.check, kept_words(column, corpus))
 
 
 # --- advancing --------------------------------------------------------------------------------------------
@@ -175,7 +174,7 @@ def _tidied(column: TextColumn, made: Corpus) -> Corpus:
     gone, added = len(base.segment) - len(base), made.count - len(base)
     if gone + added > _MOST_UNFOLDED * len(base.segment):
         made = made.folded(0)
-        _save(column, made)
+        save_corpus(column, made)
     elif len(made.parts) > _MOST_PARTS:
         made = made.folded(1)
     return made
@@ -189,7 +188,7 @@ def _decoded(kept: Kept, column: TextColumn) -> Corpus | None:
     return None if segment is None else Corpus([Part(segment)], column.language)
 
 
-def _save(column: TextColumn, corpus: Corpus) -> None:
+def save_corpus(column: TextColumn, corpus: Corpus) -> None:
     """Keep a corpus of one part."""
     if column.keep and len(corpus.parts) == 1:
         column.artifact.save(corpus.parts[0].segment.arrays())

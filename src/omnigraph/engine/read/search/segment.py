@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
@@ -110,13 +110,12 @@ def segment(tokens: Tokens, rows: Rows) -> Segment:
     keys, counts = np.unique(number[tokens.terms] * width + tokens.texts(), return_counts=True)
     word, text = np.divmod(keys, width)
     often = np.bincount(word, minlength=len(words))
-    return _assembled(rows, tokens.lengths(), words.take(order), (often, text, counts))
+    return assembled(rows, tokens.lengths(), words.take(order), (often, text, counts))
 
 
 def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     """One segment with the texts of several that are still alive (None: all are); nothing is analysed again."""
-    words = pc.unique(pa.chunked_array([part.words() for part, _ in parts], pa.large_utf8()))
-    words = words.take(pc.array_sort_indices(words))
+    words = all_words([part for part, _ in parts])
     ends = [(int(part.rows[0]), int(part.rows[-1])) for part, _ in parts if len(part)]
     if all(alive is None for _, alive in parts) and all(last < first for (_, last), (first, _) in pairwise(ends)):
         return _appended([part for part, _ in parts], words)
@@ -129,7 +128,7 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     numbers, texts, counts, before = [], [], [], 0
     for (part, _), alive in zip(parts, kept, strict=True):
         held = alive[part.holders]
-        known = _numbers(part, words)
+        known = numbers_among(part, words)
         numbers.append(np.repeat(known, np.diff(part.offsets))[held])
         texts.append(place[(before + np.cumsum(alive) - 1)[part.holders[held]]])
         counts.append(part.counts[held])
@@ -140,7 +139,7 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     entries = np.argsort(number, kind="stable") if follows else np.lexsort((text, number))
     often = np.bincount(number, minlength=len(words))
     used = np.flatnonzero(often)
-    return _assembled(
+    return assembled(
         rows[order],
         lengths[order],
         words.take(pa.array(used)),
@@ -148,9 +147,15 @@ def merge(parts: Sequence[tuple[Segment, Mask | None]]) -> Segment:
     )
 
 
+def all_words(parts: Iterable[Segment]) -> pa.LargeStringArray:
+    """The distinct words of several segments, ascending."""
+    words = pc.unique(pa.chunked_array([part.words() for part in parts], pa.large_utf8()))
+    return words.take(pc.array_sort_indices(words))
+
+
 def _appended(parts: Sequence[Segment], words: pa.LargeStringArray) -> Segment:
     """One segment of parts whose rows follow each other: the entries of each word are put one after the other."""
-    known = [_numbers(part, words) for part in parts]
+    known = [numbers_among(part, words) for part in parts]
     often = np.zeros(len(words), np.int64)
     for part, numbers in zip(parts, known, strict=True):
         often[numbers] += np.diff(part.offsets)
@@ -166,16 +171,16 @@ def _appended(parts: Sequence[Segment], words: pa.LargeStringArray) -> Segment:
         begin[numbers] += each
         before += len(part)
     rows, lengths = (np.concatenate(each) for each in zip(*((part.rows, part.lengths) for part in parts), strict=True))
-    return _assembled(rows, lengths, words, (often, texts, counts))
+    return assembled(rows, lengths, words, (often, texts, counts))
 
 
-def _numbers(part: Segment, words: pa.LargeStringArray) -> Rows:
+def numbers_among(part: Segment, words: pa.LargeStringArray) -> Rows:
     """The number of each word of a part among other words."""
     found: Rows = pc.index_in(part.words(), value_set=words).to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
 
-def _assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tuple[Rows, Any, Any]) -> Segment:
+def assembled(rows: Rows, lengths: Any, words: pa.LargeStringArray, entries: tuple[Rows, Any, Any]) -> Segment:
     """A segment from (how many entries each word has, their texts, how often it occurs in each), words ascending."""
     often, text, counts = entries
     # A sorted copy starts at offset zero, so its buffers hold these words only.

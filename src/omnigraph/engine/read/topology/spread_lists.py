@@ -28,7 +28,7 @@ from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered,
 from omnigraph.engine.read.topology.files import save_lists
 from omnigraph.engine.read.topology.sorting import Column, narrow_type
 from omnigraph.engine.read.topology.topology import Ends, Triples
-from omnigraph.engine.views.table_tasks import RunTasks
+from omnigraph.engine.views.table_tasks import RunTasks, fragment_groups
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.tables import open_table
@@ -95,7 +95,7 @@ def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 
     tails, heads = _Nodes.of(ends.tails), _Nodes.of(ends.heads)
     spans = {name: _span(nodes.part(), ranges) for name, nodes in zip(_DIRECTIONS, (tails, heads), strict=True)}
     job = _Job(ends.edges.handle.address, ends.edges.entry.version, tails, heads, spans, ranges, scratch)
-    groups = list(_groups(fragments, range_edges))
+    groups = list(fragment_groups(fragments, range_edges))
     cuts = run(lambda group: _cut(job, group), groups)
     for direction in _DIRECTIONS:
         pieces = [[mine[direction, number] for mine in cuts if (direction, number) in mine] for number in range(ranges)]
@@ -107,20 +107,6 @@ def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 
 def _span(part: KeyPart, ranges: int) -> int:
     last = int(part.rows.max()) if len(part) else 0
     return last // ranges + 1
-
-
-def _groups(fragments: Mapping[int, int], most: int) -> Iterator[tuple[int, ...]]:
-    """The fragments in their order, together up to so many rows."""
-    group: list[int] = []
-    rows = 0
-    for number, count in fragments.items():
-        if group and rows + count > most:
-            yield tuple(group)
-            group, rows = [], 0
-        group.append(number)
-        rows += count
-    if group:
-        yield tuple(group)
 
 
 # --- inside a task ---------------------------------------------------------------------------------------

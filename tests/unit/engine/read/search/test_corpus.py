@@ -214,7 +214,7 @@ def test_analysis_asks_between_pieces_whether_it_may_go_on(places: og.Graph, cou
 
     view = places.view()
     table = Entities(view, view.catalog.nodes["Place"])
-    with patch.object(corpus_store, "_PIECE", 10), pytest.raises(QueryCancelled):
+    with patch.object(corpus_store, "PIECE", 10), pytest.raises(QueryCancelled):
         corpus_of(TextColumn(table, "about", check=check))
     assert asked == [0, 1, 2]
     assert corpus_of(TextColumn(table, "about")).count == 100
