@@ -33,14 +33,14 @@ _WARM = 2
 
 _CHOICES = (
     "Each engine has the data as it likes it best, and answers in Python values. Reads are prepared in the graph "
-    "engines; DuckDB for Python has no call for that, and SQL's `EXECUTE`, which takes no parameters there, took longer "
-    "(a look-up with a literal 0.47 ms of processor time instead of 0.34). In SQL a message is a row with its author, the post that its "
-    "thread begins with and the forum of that, all found when the data is loaded; the three graph engines follow the "
-    "replies in each query. –: kuzu and Ladybug cannot ask it in one read. Their cheapest path takes the name of a "
-    "stored property as the weight of a step and no expression, and the weights of these four reads are counted from "
-    "messages or computed from the years of two people's studies. kuzu's ic1 is ≠ now and then: with several threads "
-    "it returns the same rows in another order than its `ORDER BY` asks for (200 people: 4 of 300 runs with four "
-    "threads, none of 300 with two, none of 300 with one)."
+    "engines; DuckDB for Python has no call for that, and SQL's `EXECUTE`, which takes no parameters there, took "
+    "longer (a look-up with a literal 0.47 ms of processor time instead of 0.34). In SQL a message is a row with its "
+    "author, the post that its thread begins with and the forum of that, all found when the data is loaded; the three "
+    "graph engines follow the replies in each query. –: kuzu and Ladybug cannot ask it in one read. Their cheapest "
+    "path takes the name of a stored property as the weight of a step and no expression, and the weights of these "
+    "four reads are counted from messages or computed from the years of two people's studies. kuzu's ic1 is ≠ now and "
+    "then: with several threads it returns the same rows in another order than its `ORDER BY` asks for (200 people: 4 "
+    "of 300 runs with four threads, none of 300 with two, none of 300 with one)."
 )
 
 Ask = Callable[[str, dict[str, Any]], list[tuple[Any, ...]]]
