@@ -52,12 +52,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     return graph
 
 
-@pytest.fixture(params=["csr", "indexed"])
-def graph(stored: og.Graph, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
-    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", request.param)
-    return stored
-
-
 def rows(graph: og.Graph, body: str, **params: str) -> list[tuple[Any, ...]]:
     declared = ", ".join(f"${name}: String" for name in params)
     return [tuple(row.values()) for row in graph.query(f"query q({declared}) {{ {body} }}", params=params).rows()]

@@ -41,12 +41,6 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     return graph
 
 
-@pytest.fixture(params=["csr", "indexed"])
-def graph(stored: og.Graph, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
-    monkeypatch.setenv("OMNIGRAPH_TRAVERSAL_MODE", request.param)
-    return stored
-
-
 @pytest.fixture
 def directions(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each search, whether it went backward from the heads."""
