@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.errors import BadRequest
@@ -32,15 +32,18 @@ RunTasks = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 """Runs a function for each item and returns the answers in the order of the items."""
 
 
-def fragment_groups(fragments: Mapping[int, int], most: int) -> Iterator[tuple[int, ...]]:
-    """The fragments in their order, together up to so many rows."""
-    group: list[int] = []
+ItemT = TypeVar("ItemT")
+
+
+def grouped(items: Iterable[tuple[ItemT, int]], most: int) -> Iterator[tuple[ItemT, ...]]:
+    """Items and how many rows each has: the items in their order, together up to so many rows."""
+    group: list[ItemT] = []
     rows = 0
-    for number, count in fragments.items():
+    for item, count in items:
         if group and rows + count > most:
             yield tuple(group)
             group, rows = [], 0
-        group.append(number)
+        group.append(item)
         rows += count
     if group:
         yield tuple(group)

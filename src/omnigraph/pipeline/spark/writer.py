@@ -76,7 +76,7 @@ class Target:
         if unknown:
             raise BadRequest(f"unknown option '{unknown[0]}' for writing (known: {', '.join(sorted(OPTIONS))})")
         if "graph" not in options:
-            # The metadata of columns is no substitute: it may be that of the table which the rows come from.
+            # The metadata of columns does not tell it: it may be that of the table which the rows come from.
             raise BadRequest(
                 "writing to omnigraph needs the option 'graph'; Spark does not keep it for INSERT into a table of its"
                 ' catalog: use frame.write.format("omnigraph") with options, or graph.load(frame, …)'

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.views.table_tasks import grouped
 from omnigraph.pipeline.tasks.buckets import partitions_for
 from omnigraph.pipeline.tasks.checks import largest, touched_edges
 from omnigraph.pipeline.tasks.jobs import Tasks
@@ -27,7 +27,6 @@ from omnigraph.storage.lance.tables import open_table
 
 Place = tuple[str, tuple[str, ...]]
 """A table, and the columns by which its rows are partitioned."""
-Item = TypeVar("Item")
 
 
 @dataclass(slots=True)
@@ -59,7 +58,7 @@ class KeyStage:
         def key(parts: tuple[Part, ...]) -> list[Part]:
             return [keyed_part(root, catalog, mode, part, partitions) for part in parts]
 
-        groups = list(_grouped([(part, part.rows) for part in lacking], self.tuning.bucket_rows))
+        groups = list(grouped([(part, part.rows) for part in lacking], self.tuning.bucket_rows))
         done = self.tasks.run(key, groups, stage="keys", report=self.report)
         known = {part.location: part for found in done for part in found}
         return {name: tuple(known.get(part.location, part) for part in mine) for name, mine in job.parts.items()}
@@ -75,7 +74,7 @@ class KeyStage:
             if places[place] not in self._committed:
                 rows = open_table(table.address(job.root), table.version).fragment_rows()
                 keys = job.key_set(*place)
-                groups = _grouped(list(rows.items()), self.tuning.bucket_rows)
+                groups = grouped(rows.items(), self.tuning.bucket_rows)
                 wanted += [(place, CommittedKeys(keys, group)) for group in groups]
         for key in places.values():
             self._committed.setdefault(key, ())
@@ -118,20 +117,6 @@ def _of_edges(job: CheckJob, edge: EdgeType) -> Iterator[Place]:
         yield from ((key, ("id",)) for key in replaced)
         yield (edge.table_key, ("src",))
         yield (edge.table_key, ("dst",))
-
-
-def _grouped(items: Sequence[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
-    """The items in their order, together up to so many rows."""
-    group: list[Item] = []
-    rows = 0
-    for item, count in items:
-        if group and rows + count > most:
-            yield tuple(group)
-            group, rows = [], 0
-        group.append(item)
-        rows += count
-    if group:
-        yield tuple(group)
 
 
 def check_rows(parts: Mapping[str, Sequence[Part]], tasks: Tasks, tuning: Tuning) -> int:

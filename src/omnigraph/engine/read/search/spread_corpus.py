@@ -25,7 +25,7 @@ from omnigraph.engine.read.columns.held import ROW_ID, ascending, one_chunk
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
 from omnigraph.engine.read.search.corpus_store import PIECE, TextColumn, save_corpus
 from omnigraph.engine.read.search.segment import Counts, Segment, all_words, assembled, numbers_among
-from omnigraph.engine.views.table_tasks import RunTasks, fragment_groups
+from omnigraph.engine.views.table_tasks import RunTasks, grouped
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.opening import open_table
@@ -59,7 +59,7 @@ def build_spread_corpus(
     """
     table = column.table
     job = _Job(table.handle.address, table.entry.version, column.name, column.language, scratch)
-    groups = list(fragment_groups(table.handle.fragment_rows(), task_rows))
+    groups = list(grouped(table.handle.fragment_rows().items(), task_rows))
     paths = run(lambda group: _analyse(job, group), groups)
     with tempfile.TemporaryDirectory(prefix="omnigraph-corpus-") as directory:
         place = Path(directory)
@@ -73,7 +73,7 @@ def build_spread_corpus(
 def _analyse(job: _Job, fragments: tuple[int, ...]) -> str:
     """Analyse the texts of some fragments; the file with their inverted lists."""
     table = open_table(job.address, job.version)
-    parts = []
+    parts = [Part(analysed(pa.nulls(0, pa.utf8()), np.empty(0, np.int64)))]  # the fragments may be without rows
     for batch in table.batches([ROW_ID, job.column], batch_size=PIECE, fragments=fragments):
         rows, texts = ascending(pa.Table.from_batches([batch]))
         parts.append(Part(analysed(one_chunk(texts[job.column]), rows, job.address.root.memory, job.language)))
@@ -101,7 +101,7 @@ def _fetched(paths: Iterable[str], place: Path, column: TextColumn) -> Iterator[
     for number, path in enumerate(paths):
         column.check()
         near = Path(path)
-        if not column.table.root.is_local and not near.is_file():
+        if not near.is_file():  # it is in an object store
             near = place / f"piece-{number}"
             with open_input(path) as source, open(near, "wb") as target:
                 shutil.copyfileobj(source, target, 1 << 22)

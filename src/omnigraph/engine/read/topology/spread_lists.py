@@ -28,7 +28,7 @@ from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered,
 from omnigraph.engine.read.topology.files import save_lists
 from omnigraph.engine.read.topology.sorting import Column, narrow_type
 from omnigraph.engine.read.topology.topology import Ends, Triples
-from omnigraph.engine.views.table_tasks import RunTasks, fragment_groups
+from omnigraph.engine.views.table_tasks import RunTasks, grouped
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.tables import open_table
@@ -95,7 +95,7 @@ def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 
     tails, heads = _Nodes.of(ends.tails), _Nodes.of(ends.heads)
     spans = {name: _span(nodes.part(), ranges) for name, nodes in zip(_DIRECTIONS, (tails, heads), strict=True)}
     job = _Job(ends.edges.handle.address, ends.edges.entry.version, tails, heads, spans, ranges, scratch)
-    groups = list(fragment_groups(fragments, range_edges))
+    groups = list(grouped(fragments.items(), range_edges))
     cuts = run(lambda group: _cut(job, group), groups)
     for direction in _DIRECTIONS:
         pieces = [[mine[direction, number] for mine in cuts if (direction, number) in mine] for number in range(ranges)]

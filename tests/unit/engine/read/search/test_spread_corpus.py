@@ -17,6 +17,7 @@ from omnigraph.engine.read.search import corpus_store, spread_corpus
 from omnigraph.engine.read.search.corpus_store import TextColumn, fresh_corpus, kept_corpus
 from omnigraph.engine.read.search.spread_corpus import build_spread_corpus
 from omnigraph.storage.base.derived import drop_everything
+from omnigraph.storage.lance.tables import TableHandle
 
 SCHEMA = "node Note { code: String @key  text: String? @index }"
 WORDS = ["stone", "stones", "Hütte", "rest", "house", "old", "and", "über", "q1", "running"]
@@ -122,3 +123,12 @@ def test_a_graph_beside_which_nothing_can_be_kept_is_analysed_in_memory(
     assert [part.segment.arrays()["holders"].tolist() for part in made.parts] == [
         part.segment.arrays()["holders"].tolist() for part in fresh_corpus(_column(graph)).parts
     ]
+
+
+def test_fragments_without_rows_have_no_words(graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TableHandle, "batches", lambda self, *given, **more: iter(()))
+    monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 10)
+    build_spread_corpus(_column(graph), lambda work, items: [work(item) for item in items], str(tmp_path), task_rows=1)
+    found = kept_corpus(_column(graph))
+    assert found is not None
+    assert (found.count, found.matching("stone").tolist()) == (0, [])
