@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,6 +19,7 @@ _WORD = 8
 _MANY, _BLOCK = 1 << 16, 1 << 21
 _FACTOR, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 _MASKS = np.array([(1 << (_WORD * count)) - 1 for count in range(_WORD + 1)], np.uint64)
+_ONE_FACTOR, _ONE_FIRST, _ONE_SECOND, _LOW = int(_FACTOR), int(_FIRST), int(_SECOND), (1 << 64) - 1
 
 Bits = npt.NDArray[np.uint64]
 
@@ -32,6 +35,27 @@ def text_hashes(texts: pa.Array) -> Bits:
 
     in_parts(hash_part, range(0, len(texts), _PART))
     return found
+
+
+def text_hash(text: bytes) -> int:
+    """The same number for one text."""
+    number = len(text) * _ONE_FACTOR & _LOW
+    for at in range(0, len(text), _WORD):
+        number = (number ^ int.from_bytes(text[at : at + _WORD], "little")) * _ONE_FIRST & _LOW
+        number ^= number >> 29
+    number = (number ^ number >> 30) * _ONE_FIRST & _LOW
+    number = (number ^ number >> 27) * _ONE_SECOND & _LOW
+    return number ^ number >> 31
+
+
+def text_parts(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """Offsets and bytes of a text column, as they lie in memory."""
+    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
+    _, places, content = texts.buffers()
+    if places is None:
+        return np.zeros(1, kind), np.empty(0, np.uint8)
+    offsets = np.frombuffer(places, kind)[texts.offset : texts.offset + len(texts) + 1]
+    return offsets, np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
 
 
 def short_texts(texts: pa.Array | pa.ChunkedArray) -> Bits | None:
@@ -114,11 +138,9 @@ def _chunk_hashes(texts: pa.Array) -> Bits:
 
 def _parts(texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
     """Where each text begins and the last one ends, and the bytes of all."""
-    kind = np.int64 if pa.types.is_large_string(texts.type) else np.int32
-    _, places, content = texts.buffers()
-    offsets = np.frombuffer(places, kind)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
-    used = np.empty(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)
-    return offsets - offsets[0], used[offsets[0] : offsets[-1]]
+    places, data = text_parts(texts)
+    offsets = places.astype(np.int64)
+    return offsets - offsets[0], data[offsets[0] : offsets[-1]]
 
 
 def _words(used: npt.NDArray[np.uint8]) -> Bits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.values.text_hashes import distinct_texts, short_texts, text_hashes
+from omnigraph.engine.values.text_hashes import distinct_texts, short_texts, text_hash, text_hashes
 
 TEXTS = st.lists(st.text(max_size=5), max_size=40)
 
@@ -43,6 +44,42 @@ def test_many_texts_are_numbered_in_pieces() -> None:
     in_chunks = short_texts(pa.chunked_array([texts[:7], [], texts[7:50_000], texts[50_000:]]))
     assert in_chunks is not None
     assert in_chunks.tolist() == found.tolist()
+
+
+@given(st.lists(st.text(max_size=30), max_size=40), st.integers(0, 5), st.booleans())
+def test_a_text_has_one_hash_however_it_is_computed(texts: list[str], skipped: int, large: bool) -> None:
+    column = pa.array(texts, pa.large_utf8() if large else pa.utf8()).slice(skipped)
+    with patch.multiple("omnigraph.engine.values.text_hashes", _CHUNK=3, _PART=7):
+        assert text_hashes(column).tolist() == [text_hash(text.encode()) for text in texts[skipped:]]
+
+
+def test_hashes_of_texts_differ_where_the_texts_do() -> None:
+    texts = [
+        "",
+        "a",
+        "b",
+        "ab",
+        "ba",
+        "é",
+        "日本",
+        "\0",
+        "\0\0",
+        "x" * 100,
+        "x" * 101,
+        *(f"p{at:05d}" for at in range(3_000)),
+    ]
+    assert len({text_hash(text.encode()) for text in texts}) == len(texts)
+
+
+def test_hashing_many_texts_takes_no_memory_for_each_of_their_bytes() -> None:
+    texts = pa.array([f"p{number:07d}" for number in range(200_000)])
+    tracemalloc.start()
+    try:
+        hashes = text_hashes(texts)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 8 * hashes.nbytes  # forty for each byte would be 64 MB
 
 
 @given(st.lists(st.none() | st.text(max_size=4), max_size=40), st.integers(0, 40))

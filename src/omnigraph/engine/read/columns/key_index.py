@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
-from omnigraph.engine.read.columns.text_hash import Hashes, hash_column, hash_text, hash_texts, text_parts
+from omnigraph.engine.values.text_hashes import Bits, text_hash, text_hashes, text_parts
 
 RowsWith: TypeAlias = Callable[[bytes], list[int]]
 """Gives the row id of the node with one id, if there is one."""
@@ -26,7 +26,7 @@ _FEW = 16
 class KeyPart:
     """Some ids: hashes in ascending order and, beside each, the row and the text; arrays may be mapped from disk."""
 
-    hashes: Hashes
+    hashes: Bits
     rows: npt.NDArray[Any]
     offsets: npt.NDArray[Any]
     data: npt.NDArray[np.uint8]
@@ -34,7 +34,7 @@ class KeyPart:
     @classmethod
     def of(cls, ids: pa.Array, rows: Rows) -> KeyPart:
         """The part that holds these ids."""
-        hashes = hash_column(ids)
+        hashes = text_hashes(ids)
         order = np.argsort(hashes)
         texts = ids.cast(pa.large_utf8()).take(pa.array(order))
         offsets, data = text_parts(texts)
@@ -52,7 +52,7 @@ class KeyPart:
     def nbytes(self) -> int:
         return int(self.hashes.nbytes + self.rows.nbytes + self.offsets.nbytes + self.data.nbytes)
 
-    def find(self, ids: Sequence[str], hashes: Hashes) -> Rows:
+    def find(self, ids: Sequence[str], hashes: Bits) -> Rows:
         """Row ids of those ids that are here, in no particular order."""
         low = np.searchsorted(self.hashes, hashes, side="left")
         high = np.searchsorted(self.hashes, hashes, side="right")
@@ -67,7 +67,7 @@ class KeyPart:
 
     def rows_of(self, ids: pa.Array) -> Rows:
         """The row id of each of many ids, -1 for those that are not here."""
-        hashes = hash_column(ids)
+        hashes = text_hashes(ids)
         # In the order of the index: what is mapped from disk is then read from front to back.
         order = np.argsort(hashes)
         low = np.searchsorted(self.hashes, hashes[order], side="left")
@@ -89,7 +89,7 @@ class KeyPart:
             return self.rows_of
 
         def found(ids: pa.Array) -> Rows:
-            wanted = hash_column(ids)
+            wanted = text_hashes(ids)
             order = np.argsort(wanted)
             wanted = wanted[order]
             place = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
@@ -155,7 +155,7 @@ class KeyIndex:
         wanted = list(dict.fromkeys(ids))
         if not wanted:
             return np.empty(0, np.int64)
-        hashes = hash_texts(wanted)
+        hashes = text_hashes(pa.array(wanted, pa.utf8()))
         rows = self.base.find(wanted, hashes)
         if self.later is not None:
             rows = np.concatenate([rows, self.later.find(wanted, hashes)])
@@ -170,7 +170,7 @@ class KeyIndex:
         alive = self.alive
 
         def rows_with(text: bytes) -> list[int]:
-            number = hash_text(text)
+            number = text_hash(text)
             found = [row for find_one in parts if (row := find_one(text, number)) is not None]
             return found if alive is None else [row for row in found if row < len(alive) and alive[row]]
 

@@ -29,7 +29,7 @@ _PARTS = ("hashes", "rows", "offsets", "data")
 KEYS: CacheKind[KeyIndex] = CacheKind("key indexes", lambda index: index.nbytes, share=1 / 4)
 _SPENT = cost_kind("ids looked up")
 _SEARCHES = search_kind("searches for key indexes")
-_KIND = ArtifactKind(KEYS, directory="keys", format=1, kept=2)
+_KIND = ArtifactKind(KEYS, directory="keys", format=2, kept=2)
 
 
 def rows_with_ids(table: Entities, ids: Sequence[str], *, keep: bool) -> Rows:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from omnigraph.engine.read.columns.text_hash import text_parts
+from omnigraph.engine.values.text_hashes import text_parts
 
 Value = Callable[[int], str | int]
 

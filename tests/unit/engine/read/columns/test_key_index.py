@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from omnigraph.engine.read.columns import key_index_store as keys_module
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
 from omnigraph.engine.read.columns.key_index_store import key_index, rows_with_ids
-from omnigraph.engine.read.columns.text_hash import hash_column, hash_text, hash_texts
 from omnigraph.engine.read.execute import match
 from omnigraph.engine.read.frames.budget import Budget
 from omnigraph.engine.read.frames.run import Run
@@ -28,36 +26,12 @@ TEXTS = ["", "a", "b", "ab", "ba", "é", "日本", "x" * 100, "x" * 101, *(f"p{n
 QUERY = "query q($k: [String]) { match { $n: Node $n.k in $k } return { $n.k, $n.v } }"
 
 
-@pytest.mark.parametrize("offset", [0, 5])
-def test_a_text_has_one_hash_however_it_is_computed(offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    column = pa.array(["cut off"] * offset + TEXTS)[offset:]
-    alone = [int(hash_texts([text])[0]) for text in TEXTS]
-    assert hash_column(column).tolist() == alone
-    assert [hash_text(text.encode()) for text in TEXTS] == alone
-    assert hash_column(column.cast(pa.large_utf8())).tolist() == alone
-    assert len(set(alone)) == len(TEXTS)
-    monkeypatch.setattr("omnigraph.engine.read.columns.text_hash._PIECE_BYTES", 64)
-    assert hash_column(column).tolist() == alone
-
-
-def test_hashing_many_ids_takes_no_memory_for_each_of_their_bytes() -> None:
-    ids = pa.array([f"p{number:07d}" for number in range(200_000)])
-    tracemalloc.start()
-    try:
-        hashes = hash_column(ids)
-        most = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert most < 3 * hashes.nbytes  # forty for each byte would be 64 MB
-
-
 @pytest.mark.parametrize("colliding", [False, True], ids=["hashes differ", "all hashes are equal"])
 def test_exactly_the_ids_that_are_there_are_found(colliding: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = TEXTS[:40]
     if colliding:
-        monkeypatch.setattr(keyindex_module, "hash_column", lambda ids: np.zeros(len(ids), np.uint64))
-        monkeypatch.setattr(keyindex_module, "hash_texts", lambda ids: np.zeros(len(ids), np.uint64))
-        monkeypatch.setattr(keyindex_module, "hash_text", lambda text: 0)
+        monkeypatch.setattr(keyindex_module, "text_hashes", lambda ids: np.zeros(len(ids), np.uint64))
+        monkeypatch.setattr(keyindex_module, "text_hash", lambda text: 0)
     rows = np.random.default_rng(1).permutation(1_000)[: len(texts)]
     index = KeyIndex(KeyPart.of(pa.array(texts), rows))
     for count in (0, 1, 3, len(texts)):
