@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog
+from omnigraph.engine.intake.inputs.partitioned import PartitionedFile
 from omnigraph.engine.values.arrow import empty_rows, table_types
 from omnigraph.engine.values.result import LoadMode
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.pipeline.tasks.buckets import partition_numbers
-from omnigraph.pipeline.tasks.key_files import KeyFile, key_path
+from omnigraph.pipeline.tasks.key_files import key_path
 from omnigraph.pipeline.tasks.key_sets import POSITION, KeySet, Part, set_of
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance import parts as scratch
@@ -172,7 +173,7 @@ class KeyRows:
         held: dict[int, list[Coded]] = {}
         rows = 0
         for part in mine:
-            file = KeyFile.open(key_path(self.job.root, part.keys, keys.number))
+            file = PartitionedFile.open(key_path(self.job.root, part.keys, keys.number))
             count = int(file.counts[low:high].sum())
             if rows and rows + count > self.job.held_rows:
                 yield held
@@ -208,7 +209,9 @@ class KeyRows:
     def _tables(self, places: Sequence[str], set_number: int, low: int, high: int) -> dict[int, list[pa.Table]]:
         found: dict[int, list[pa.Table]] = {}
         for place in places:
-            for number, batch in KeyFile.open(key_path(self.job.root, place, set_number)).read(low, high).items():
+            for number, batch in (
+                PartitionedFile.open(key_path(self.job.root, place, set_number)).read(low, high).items()
+            ):
                 found.setdefault(number, []).append(pa.Table.from_batches([batch]))
         return found
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.intake.inputs.files import open_input, open_output
+from omnigraph.engine.intake.inputs.partitioned import PartitionedFile, write_partitioned
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.tasks.key_files import KeyFile, write_numbered
 from omnigraph.pipeline.tasks.key_rows import place_of_codes
 
 NOWHERE = -1
@@ -96,7 +96,7 @@ def _write(path: str, rows: pa.Table, splits: int) -> None:
     partitions = partitions_of(splits)
     mine, _ = place_of_codes(rows["row"].to_numpy())
     numbers = np.where(mine == NOWHERE, partitions, mine * partitions // splits)
-    write_numbered(path, rows, numbers, partitions + 1)
+    write_partitioned(path, rows, numbers, partitions + 1)
 
 
 # --- joining -------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def join_findings(place: str, files: Sequence[Findings], share: Share, *, in_wor
 
 
 def _batches(findings: Findings, share: Share) -> Iterator[pa.RecordBatch]:
-    yield from KeyFile.open(findings.path).read(share.low, share.high).values()
+    yield from PartitionedFile.open(findings.path).read(share.low, share.high).values()
 
 
 def _counts(rows: pa.Table, *, rowless: bool) -> Counter[tuple[str, str]]:
