@@ -12,7 +12,9 @@ import pytest
 import omnigraph as og
 from omnigraph.engine.maintenance import indexes
 from omnigraph.engine.maintenance.indexes import missing_indexes
+from omnigraph.engine.read.columns import key_index_store
 from omnigraph.engine.read.columns.entities import Entities
+from omnigraph.engine.read.columns.key_index_store import build_keys, kept_keys, key_artifact
 from omnigraph.engine.read.search import corpus_store
 from omnigraph.engine.read.search.corpus_store import TextColumn, fresh_corpus, kept_corpus
 from omnigraph.errors import BadRequest
@@ -177,10 +179,11 @@ def test_a_large_load_on_spark_is_indexed_by_tasks(
         assert {each.coverage for each in graph.indexes()} == {1.0}
 
 
-def test_texts_of_a_large_table_are_analysed_by_tasks(
+def test_texts_and_keys_of_a_large_table_are_analysed_by_tasks(
     template: Path, tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(corpus_store, "WORTH_KEEPING", 10)
+    monkeypatch.setattr(key_index_store, "_WORTH_KEEPING", 10)
     stages: list[str] = []
     plain = indexing.task_runner
 
@@ -191,18 +194,22 @@ def test_texts_of_a_large_table_are_analysed_by_tasks(
     monkeypatch.setattr(indexing, "task_runner", noted)
     with og.open(shutil.copytree(template, tmp_path / "g.omni"), settings=Settings(distribute_rows=10)) as graph:
         graph.ensure_indices(runner="inline")
-        assert "texts" not in stages
+        assert not {"texts", "key index"} & set(stages)
         expected = answers(graph)
         drop_everything(graph._core.store.root)
     with og.open(tmp_path / "g.omni", settings=Settings(distribute_rows=10)) as graph:
         graph.ensure_indices(runner="spark")
-        assert "texts" in stages
+        assert {"texts", "key index"} <= set(stages)
         view = graph.view()
         notes = TextColumn(Entities(view, view.catalog.nodes["Spot"]), "note", keep=True)
         kept, whole = kept_corpus(notes), fresh_corpus(notes)
         assert kept is not None
         for name, values in whole.parts[0].segment.arrays().items():
             assert kept.parts[0].segment.arrays()[name].tolist() == values.tolist()
+        keys = kept_keys(key_artifact(notes.table).place)
+        assert keys is not None
+        for name, values in build_keys(notes.table, keep=False).base.arrays().items():
+            assert keys.arrays()[name].tolist() == values.tolist()
         assert list((Path(graph.uri) / "__loads").glob("*")) == []
     with og.open(tmp_path / "g.omni", read_only=True) as reader:
         assert answers(reader) == expected

@@ -17,8 +17,8 @@ from omnigraph.display import Displayed
 from omnigraph.engine.maintenance.corpus_builds import keep_corpora
 from omnigraph.engine.maintenance.declared import IndexKind, declared_indexes
 from omnigraph.engine.maintenance.index_builds import index_builder
+from omnigraph.engine.maintenance.key_builds import keep_key_indexes
 from omnigraph.engine.maintenance.topology_builds import keep_topologies
-from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.read.search.probes import keep_probes
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
@@ -241,7 +241,7 @@ def ensure_indices(
         core, branch, only=only, extend=extend, runner=runner, spark=spark, actor=actor, message=message
     )
     keep_corpora(core, branch, only, runner, spark)
-    keep_keys(core.view(branch), only)
+    keep_key_indexes(core, branch, only, runner, spark)
     keep_topologies(core, branch, only, runner, spark)
     keep_statistics(core.view(branch), only)
     keep_probes(core.view(branch), only)
@@ -318,5 +318,5 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
 
 
 def _keep_lists(core: Core, only: Collection[str], spark: SparkPlace) -> None:
-    keep_keys(core.view(None), only)
+    keep_key_indexes(core, None, only, "auto", spark)
     keep_topologies(core, None, only, "auto", spark)

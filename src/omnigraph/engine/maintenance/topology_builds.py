@@ -6,8 +6,8 @@ from collections.abc import Collection
 from functools import partial
 
 from omnigraph.engine.maintenance.index_builds import spreads, workshop
+from omnigraph.engine.maintenance.key_builds import keep_key_indexes
 from omnigraph.engine.read.columns.artifacts import least_rows
-from omnigraph.engine.read.columns.key_index_store import keep_keys
 from omnigraph.engine.read.topology.edge_lookup import ends_of
 from omnigraph.engine.read.topology.files import WORTH_KEEPING, load_lists, save_lists
 from omnigraph.engine.read.topology.spread_lists import build_spread
@@ -39,7 +39,7 @@ def keep_topologies(
             continue
         on_spark = spreads(core.tables, runner, rows, spark)
         if on_spark or (limit is not None and rows >= limit):
-            keep_keys(view, {f"node:{info.from_type}", f"node:{info.to_type}"})
+            keep_key_indexes(core, branch, {f"node:{info.from_type}", f"node:{info.to_type}"}, runner, spark)
             topology(ends, partial(_in_pieces, core, spark=spark, on_spark=on_spark))
         else:
             topology(ends, build_both).lists("in")  # removing a node looks for the edges that lead to it

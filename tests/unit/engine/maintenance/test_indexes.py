@@ -197,7 +197,7 @@ def test_what_is_kept_beside_the_graph_is_made_once_while_indexes_are_built(
     made: list[str] = []
     for module in (key_index_store, topology_builds, store):
         monkeypatch.setattr(module, "least_rows", lambda root, most: 10)
-    builders = ((key_index_store, "_built"), (topology_builds, "build_both"), (store, "build_topology"))
+    builders = ((key_index_store, "build_keys"), (topology_builds, "build_both"), (store, "build_topology"))
     for module, name in builders:
         real = getattr(module, name)
         monkeypatch.setattr(
@@ -208,7 +208,7 @@ def test_what_is_kept_beside_the_graph_is_made_once_while_indexes_are_built(
     near = [f'{{"edge":"Near","from":"H{at:03d}","to":"H{(at + 1) % 60:03d}"}}' for at in range(60)]
     huts = [f'{{"type":"Hut","data":{{"code":"H{at:03d}"}}}}' for at in range(60)]
     done = graph.load([*huts, *near])
-    assert sorted(made) == ["_built", "build_both"]
+    assert sorted(made) == ["build_both", "build_keys"]
     assert done.profile is not None
     assert [stage.name for stage in done.profile.stages] == ["read", "index", "commit"]
     assert {each.coverage for each in graph.indexes() if each.index_type != "INVERTED"} == {1}

@@ -20,6 +20,11 @@ _MANY = 1 << 16
 _DENSE_SHARE = 10
 
 
+def narrow_type(largest: int) -> type[np.int32] | type[np.int64]:
+    """The type that row ids and places up to this one are stored in: half the bytes are half the cache misses."""
+    return np.int32 if largest < 1 << 31 else np.int64
+
+
 def chosen(rows: Rows, mask: Mask) -> Rows:
     """The rows for which the mask is true.
 

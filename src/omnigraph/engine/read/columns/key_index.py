@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.read.columns.arrays import Mask, Rows, spread
+from omnigraph.engine.read.columns.arrays import Mask, Rows, narrow_type, spread
 from omnigraph.engine.values.text_hashes import Bits, text_hash, text_hashes, text_parts
 
 RowsWith: TypeAlias = Callable[[bytes], list[int]]
 """Gives the row id of the node with one id, if there is one."""
 
+KEY_ARRAYS = ("hashes", "rows", "offsets", "data")
 # So few texts are compared faster one by one.
 _FEW = 16
 
@@ -32,25 +33,27 @@ class KeyPart:
     data: npt.NDArray[np.uint8]
 
     @classmethod
-    def of(cls, ids: pa.Array, rows: Rows) -> KeyPart:
-        """The part that holds these ids."""
-        hashes = text_hashes(ids)
+    def of(cls, ids: pa.Array, rows: Rows, hashes: Bits | None = None) -> KeyPart:
+        """The part that holds these ids; their hashes are computed unless they are known."""
+        hashes = text_hashes(ids) if hashes is None else hashes
         order = np.argsort(hashes)
         texts = ids.cast(pa.large_utf8()).take(pa.array(order))
         offsets, data = text_parts(texts)
-        narrow = np.int32 if int(offsets[-1]) < 1 << 31 else np.int64
         first, last = int(offsets[0]), int(offsets[-1])
-        kept = rows[order]
-        if len(kept) and int(kept.max()) < 1 << 31:
-            kept = kept.astype(np.int32)
-        return cls(hashes[order], kept, (offsets - first).astype(narrow), data[first:last].copy())
+        kept = rows[order].astype(narrow_type(int(rows.max(initial=0))), copy=False)
+        offsets = (offsets - first).astype(narrow_type(last - first))
+        return cls(hashes[order], kept, offsets, data[first:last].copy())
 
     def __len__(self) -> int:
         return len(self.hashes)
 
     @property
     def nbytes(self) -> int:
-        return int(self.hashes.nbytes + self.rows.nbytes + self.offsets.nbytes + self.data.nbytes)
+        return int(sum(values.nbytes for values in self.arrays().values()))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Every array by its name."""
+        return {name: getattr(self, name) for name in KEY_ARRAYS}
 
     def find(self, ids: Sequence[str], hashes: Bits) -> Rows:
         """Row ids of those ids that are here, in no particular order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +13,9 @@ from omnigraph.engine.read.columns.artifacts import Artifact, ArtifactKind, Kept
 from omnigraph.engine.read.columns.costs import add_cost, cost_kind, cost_of, due, search_kind
 from omnigraph.engine.read.columns.entities import SMALL_TABLE, Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
-from omnigraph.engine.read.columns.key_index import KeyIndex, KeyPart
+from omnigraph.engine.read.columns.key_index import KEY_ARRAYS, KeyIndex, KeyPart
 from omnigraph.engine.read.columns.rowindex import distinct_rows, row_ids
 from omnigraph.engine.read.columns.table_mark import CREATED
-from omnigraph.engine.views.view import View
 from omnigraph.memory.cache import CacheKind
 from omnigraph.storage.lance.handle import in_list
 
@@ -24,7 +23,6 @@ from omnigraph.storage.lance.handle import in_list
 _WORTH_KEEPING = 100_000
 _BUILD_SECONDS_PER_ROW = 5e-7
 _MOST_LATER = 0.05
-_PARTS = ("hashes", "rows", "offsets", "data")
 
 KEYS: CacheKind[KeyIndex] = CacheKind("key indexes", lambda index: index.nbytes, share=1 / 4)
 _SPENT = cost_kind("ids looked up")
@@ -60,22 +58,18 @@ def key_index(table: Entities, *, keep: bool) -> KeyIndex | None:
             return found
     spent = cost_of(table.memory.cache(_SPENT), table.version_key).seconds
     if spent > table.row_count * _BUILD_SECONDS_PER_ROW:
-        return keys.get_or_build(table.version_key, lambda: _built(table, keep=keep))
+        return keys.get_or_build(table.version_key, lambda: build_keys(table, keep=keep))
     return None
 
 
-def keep_keys(view: View, only: Collection[str] | None = None) -> None:
-    """Index the ids of the large node tables, or of some of them, for every process that comes later."""
-    for info in view.catalog.nodes.values():
-        if view.find(info) is None or (only is not None and info.table_key not in only):
-            continue
-        table = Entities(view, info)
-        if table.row_count < _least(table) or kept_keys(key_artifact(table).place) is not None:
-            continue
-        older = _brought_up_to_date(table)
-        # One of a version with the same rows, such as that before an index was built, is as good.
-        if older is None or older.later is not None or older.alive is not None:
-            table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
+def keep_keys(table: Entities, build: Callable[[Entities], KeyIndex] | None = None) -> None:
+    """Index the ids of a table that is large enough, for every process that comes later; `build` says how."""
+    if table.row_count < _least(table) or kept_keys(key_artifact(table).place) is not None:
+        return
+    older = _brought_up_to_date(table)
+    # One of a version with the same rows, such as that before an index was built, is as good.
+    if older is None or older.later is not None or older.alive is not None:
+        table.memory.cache(KEYS).put(table.version_key, (build or build_keys)(table))
 
 
 def keep_exactly(table: Entities) -> None:
@@ -88,9 +82,9 @@ def keep_exactly(table: Entities) -> None:
         return
     older = _brought_up_to_date(table)
     if older is not None and older.later is None and older.alive is None:
-        artifact.save({name: getattr(older.base, name) for name in _PARTS})
+        artifact.save(older.base.arrays())
     else:
-        table.memory.cache(KEYS).put(table.version_key, _built(table, keep=True))
+        table.memory.cache(KEYS).put(table.version_key, build_keys(table))
 
 
 def remember_keys(table: Entities, nodes: pa.Table, *, keep: bool) -> None:
@@ -99,7 +93,8 @@ def remember_keys(table: Entities, nodes: pa.Table, *, keep: bool) -> None:
         table.memory.cache(KEYS).get_or_build(table.version_key, lambda: _indexed(table, nodes, keep=keep))
 
 
-def _built(table: Entities, *, keep: bool) -> KeyIndex:
+def build_keys(table: Entities, *, keep: bool = True) -> KeyIndex:
+    """Index all ids at once, and keep that beside the graph if it may be."""
     return _indexed(table, table.handle.scan(["id", ROW_ID]), keep=keep)
 
 
@@ -108,7 +103,7 @@ def _indexed(table: Entities, nodes: pa.Table, *, keep: bool) -> KeyIndex:
     artifact = key_artifact(table)
     artifact.remember()
     if keep and len(part) >= _least(table):
-        artifact.save({name: getattr(part, name) for name in _PARTS})
+        artifact.save(part.arrays())
     return KeyIndex(part)
 
 
@@ -163,9 +158,9 @@ def kept_keys(place: Place) -> KeyPart | None:
 
 def _decoded(kept: Kept) -> KeyIndex | None:
     """What was kept; None when it is not what it should be."""
-    if set(kept.arrays) != set(_PARTS):
+    if set(kept.arrays) != set(KEY_ARRAYS):
         return None
-    hashes, rows, offsets, data = (kept.arrays[part] for part in _PARTS)
-    if not len(hashes) == len(rows) == len(offsets) - 1 or int(offsets[-1]) != len(data):
+    part = KeyPart(*(kept.arrays[name] for name in KEY_ARRAYS))
+    if not len(part.hashes) == len(part.rows) == len(part.offsets) - 1 or int(part.offsets[-1]) != len(part.data):
         return None
-    return KeyIndex(KeyPart(hashes, rows, offsets, data))
+    return KeyIndex(part)

@@ -7,19 +7,17 @@ words at a time; rows, distinct words and a number for each of these are all tha
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.engine.intake.inputs.files import open_input, open_output
+from omnigraph.engine.read.columns.array_files import file_array, map_arrays, write_arrays
 from omnigraph.engine.read.columns.arrays import Rows
 from omnigraph.engine.read.columns.held import ROW_ID, ascending, one_chunk
 from omnigraph.engine.read.search.corpus import Corpus, Part, analysed
@@ -29,9 +27,6 @@ from omnigraph.engine.views.table_tasks import RunTasks, grouped
 from omnigraph.ids import new_ulid
 from omnigraph.storage.base.layout import Address
 from omnigraph.storage.lance.opening import open_table
-
-_WIDTHS = {"rows": np.int64, "ends": np.int64, "offsets": np.int64, "letters": np.uint8}
-_NAMES = [part.name for part in fields(Segment)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +72,7 @@ def _analyse(job: _Job, fragments: tuple[int, ...]) -> str:
     for batch in table.batches([ROW_ID, job.column], batch_size=PIECE, fragments=fragments):
         rows, texts = ascending(pa.Table.from_batches([batch]))
         parts.append(Part(analysed(one_chunk(texts[job.column]), rows, job.address.root.memory, job.language)))
-    return _written(f"{job.scratch}/{new_ulid()}", Corpus(parts, job.language).folded(0).parts[0].segment)
-
-
-def _written(path: str, segment: Segment) -> str:
-    """A table of one row, each array one value of it: a file in this form is mapped as it is."""
-    table = pa.table({name: _bytes(values) for name, values in segment.arrays().items()})
-    with open_output(path) as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    return path
-
-
-def _bytes(values: npt.NDArray[Any]) -> pa.Array:
-    ends = pa.py_buffer(np.array([0, values.nbytes]))
-    return pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, pa.py_buffer(np.ascontiguousarray(values))])
+    return write_arrays(f"{job.scratch}/{new_ulid()}", Corpus(parts, job.language).folded(0).parts[0].segment.arrays())
 
 
 # --- back in this process --------------------------------------------------------------------------------
@@ -100,14 +82,7 @@ def _fetched(paths: Iterable[str], place: Path, column: TextColumn) -> Iterator[
     """The segments of the tasks, mapped from files of this machine."""
     for number, path in enumerate(paths):
         column.check()
-        near = Path(path)
-        if not near.is_file():  # it is in an object store
-            near = place / f"piece-{number}"
-            with open_input(path) as source, open(near, "wb") as target:
-                shutil.copyfileobj(source, target, 1 << 22)
-        with pa.memory_map(str(near)) as file:
-            table = pa.ipc.open_file(file).read_all()
-        yield Segment(*(np.frombuffer(table[name][0].as_buffer(), _WIDTHS.get(name, np.int32)) for name in _NAMES))
+        yield Segment(**map_arrays(path, place / f"piece-{number}"))
 
 
 def _joined(pieces: Sequence[Segment], place: Path, column: TextColumn, entries_at_once: int) -> Segment:
@@ -120,7 +95,7 @@ def _joined(pieces: Sequence[Segment], place: Path, column: TextColumn, entries_
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(often)])
     rows, lengths, texts = _numbered(pieces)
     count = int(offsets[-1])
-    holders, counts = (_mapped(place / name, count) for name in ("holders", "counts"))
+    holders, counts = (file_array(place / name, np.int32, count) for name in ("holders", "counts"))
     for first, end in _spans(offsets, entries_at_once):
         column.check()
         into = slice(int(offsets[first]), int(offsets[end]))
@@ -168,7 +143,3 @@ def _entries(
     ordered = all(isinstance(places, int) for places in texts)
     order = np.argsort(number, kind="stable") if ordered else np.lexsort((text, number))
     return text[order], count[order]
-
-
-def _mapped(path: Path, count: int) -> Counts:
-    return np.memmap(path, np.int32, "w+", shape=(count,)) if count else np.empty(0, np.int32)

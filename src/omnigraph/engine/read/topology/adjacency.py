@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, spread
+from omnigraph.engine.read.columns.arrays import Mask, Rows, flatten, narrow_type, spread
 from omnigraph.engine.read.columns.rowindex import EXACT, distinct_rows, fold
-from omnigraph.engine.read.topology.sorting import Column, narrow_type, sort_entries
+from omnigraph.engine.read.topology.sorting import Column, sort_entries
 
 # Beyond this many empty slots per stored edge the direct index costs more memory than a binary search costs time.
 _MAX_SPARSITY = 8

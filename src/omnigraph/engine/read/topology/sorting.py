@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.read.columns.arrays import Rows, narrow_type
 
 # Fewer entries are sorted as they are; sources are sorted in at most so many groups, two to the power of.
 _FEW_ENTRIES = 1 << 10
@@ -44,11 +44,6 @@ def sort_entries(sources: Column, neighbours: Column, edges: Column, *, settled:
     sorted_parts = [_sorted_packed(part, [_range(part[0]), *ranges[1:]]) for part in parts if len(part[0])]
     first, second, third = (np.concatenate(column) for column in zip(*sorted_parts, strict=True))
     return first, second, third
-
-
-def narrow_type(largest: int) -> type[np.int32] | type[np.int64]:
-    """The type that row ids up to this one are stored in: half the bytes are half the cache misses."""
-    return np.int32 if largest < 1 << 31 else np.int64
 
 
 def _range(column: Column) -> tuple[int, int]:

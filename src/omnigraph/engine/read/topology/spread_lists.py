@@ -8,16 +8,17 @@ round sorts one range each. What remains for this process is one range at a time
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.intake.inputs.files import open_input, open_output
-from omnigraph.engine.read.columns.arrays import Rows
+from omnigraph.engine.intake.inputs.partitioned import PartitionedFile, write_partitioned
+from omnigraph.engine.read.columns.array_files import file_array, map_arrays, write_arrays
+from omnigraph.engine.read.columns.arrays import Rows, narrow_type
 from omnigraph.engine.read.columns.artifacts import Place
 from omnigraph.engine.read.columns.entities import Entities
 from omnigraph.engine.read.columns.held import ROW_ID, one_chunk
@@ -26,7 +27,6 @@ from omnigraph.engine.read.columns.key_index_store import keep_exactly, kept_key
 from omnigraph.engine.read.columns.rowindex import row_ids
 from omnigraph.engine.read.topology.adjacency import Adjacency, build, gathered, narrow
 from omnigraph.engine.read.topology.files import save_lists
-from omnigraph.engine.read.topology.sorting import Column, narrow_type
 from omnigraph.engine.read.topology.topology import Ends, Triples
 from omnigraph.engine.views.table_tasks import RunTasks, grouped
 from omnigraph.ids import new_ulid
@@ -97,9 +97,8 @@ def build_spread(ends: Ends, run: RunTasks, scratch: str, *, range_edges: int = 
     job = _Job(ends.edges.handle.address, ends.edges.entry.version, tails, heads, spans, ranges, scratch)
     groups = list(grouped(fragments.items(), range_edges))
     cuts = run(lambda group: _cut(job, group), groups)
-    for direction in _DIRECTIONS:
-        pieces = [[mine[direction, number] for mine in cuts if (direction, number) in mine] for number in range(ranges)]
-        found = run(lambda paths: _sort(job, paths), [paths for paths in pieces if paths])
+    for at, direction in enumerate(_DIRECTIONS):
+        found = run(partial(_sort, job, [paths[at] for paths in cuts]), range(ranges))
         with tempfile.TemporaryDirectory(prefix="omnigraph-topology-") as place:
             save_lists(ends.place, direction, _joined(found, Path(place)), ends.artifact.marks)
 
@@ -112,54 +111,38 @@ def _span(part: KeyPart, ranges: int) -> int:
 # --- inside a task ---------------------------------------------------------------------------------------
 
 
-def _cut(job: _Job, fragments: tuple[int, ...]) -> dict[tuple[str, int], str]:
-    """Look up the ends of some fragments' edges; direction and range → the file with its entries."""
+def _cut(job: _Job, fragments: tuple[int, ...]) -> tuple[str, ...]:
+    """Look up the ends of some fragments' edges; for each direction the file that has their entries by range."""
     # Every end of an edge is a node that exists: a commit that would leave it otherwise is refused.
     tails, heads = (nodes.part().rows_of_known() for nodes in (job.tails, job.heads))
-    held: dict[tuple[str, int], list[Triples]] = {}
+    nothing = np.empty(0, np.int32)
+    held: list[Triples] = [(nothing, nothing, nothing)]  # the fragments may be without rows
     table = open_table(job.edges, job.version)
     for batch in table.batches([ROW_ID, "src", "dst"], batch_size=_BATCH_ROWS, fragments=fragments):
         sources, targets = tails(batch.column("src")), heads(batch.column("dst"))
         known = (sources >= 0) & (targets >= 0)
-        sources, targets, edges = (narrow(each[known]) for each in (sources, targets, row_ids(batch.column(ROW_ID))))
-        for direction, owners, others in (("out", sources, targets), ("in", targets, sources)):
-            for number, mine in _by_range(owners, job.spans[direction]):
-                held.setdefault((direction, number), []).append((owners[mine], others[mine], edges[mine]))
+        edges = row_ids(batch.column(ROW_ID))
+        held.append((narrow(sources[known]), narrow(targets[known]), narrow(edges[known])))
+    sources, targets, edges = (np.concatenate(column) for column in zip(*held, strict=True))
+    del held
     place = f"{job.scratch}/{new_ulid()}"
-    return {key: _written(f"{place}-{key[0]}-{key[1]}", zip(*held.pop(key), strict=True)) for key in sorted(held)}
+    for direction, owners, others in (("out", sources, targets), ("in", targets, sources)):
+        entries = pa.table(dict(zip(_COLUMNS, (owners, others, edges), strict=True)))
+        write_partitioned(f"{place}-{direction}", entries, owners // job.spans[direction], job.ranges)
+    return tuple(f"{place}-{direction}" for direction in _DIRECTIONS)
 
 
-def _by_range(owners: Column, span: int) -> Iterator[tuple[int, Rows]]:
-    numbers = owners // span
-    last = int(numbers.max(initial=0))
-    if last < 1 << 16:
-        numbers = numbers.astype(np.uint16)  # short numbers are sorted by their digits
-    order = np.argsort(numbers, kind="stable")
-    ends = np.cumsum(np.bincount(numbers))
-    yield from ((number, mine) for number, mine in enumerate(np.split(order, ends[:-1])) if len(mine))
-
-
-def _sort(job: _Job, paths: Sequence[str]) -> _Sorted:
+def _sort(job: _Job, paths: Sequence[str], number: int) -> _Sorted:
     """The lists of one range, from every task's share of it."""
-    tables = [_read(path) for path in paths]
-    owners, neighbours, edges = (np.concatenate([table[name].to_numpy() for table in tables]) for name in _COLUMNS)
-    lists = build(owners, neighbours, edges)
-    path = _written(f"{job.scratch}/{new_ulid()}", ([lists.owners], [lists.neighbours], [lists.edges]))
+    shares = [share for path in paths for share in PartitionedFile.open(path).read(number, number + 1).values()]
+    nothing = np.empty(0, np.int32)
+    columns = ([nothing, *(share[name].to_numpy() for share in shares)] for name in _COLUMNS)
+    lists = build(*map(np.concatenate, columns))
+    owners, counts = lists.linked()
+    arrays = {"owners": owners, "counts": counts, "neighbours": lists.neighbours, "edges": lists.edges}
     simple, last_neighbour, last_edge = lists.facts
+    path = write_arrays(f"{job.scratch}/{new_ulid()}", arrays)
     return _Sorted(path, len(lists), bool(simple), last_neighbour, last_edge)
-
-
-def _written(path: str, columns: Iterable[Sequence[Column]]) -> str:
-    arrays = [pa.array(np.concatenate(parts)) for parts in columns]
-    table = pa.Table.from_arrays(arrays, names=list(_COLUMNS))
-    with open_output(path) as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table, max_chunksize=_BATCH_ROWS)
-    return path
-
-
-def _read(path: str) -> pa.Table:
-    with open_input(path) as file:
-        return pa.ipc.open_file(file).read_all()
 
 
 # --- back in this process --------------------------------------------------------------------------------
@@ -167,25 +150,22 @@ def _read(path: str) -> pa.Table:
 
 def _joined(found: Sequence[_Sorted], place: Path) -> Adjacency:
     """The lists of all ranges one after the other, in files of this machine that are mapped."""
+    found = [part for part in found if part.entries]
     count = sum(part.entries for part in found)
-    neighbours = _mapped(place / "neighbours", count, max((part.last_neighbour for part in found), default=-1))
-    edges = _mapped(place / "edges", count, max((part.last_edge for part in found), default=-1))
+    last_neighbour, last_edge = (
+        max((getattr(part, name) for part in found), default=-1) for name in ("last_neighbour", "last_edge")
+    )
+    neighbours = file_array(place / "neighbours", narrow_type(last_neighbour), count)
+    edges = file_array(place / "edges", narrow_type(last_edge), count)
     keys: list[Rows] = []
     counts: list[Rows] = []
     start = 0
-    for part in found:
-        table = _read(part.path)
+    for number, part in enumerate(found):
+        mine = map_arrays(part.path, place / f"range-{number}")
         stop = start + part.entries
-        neighbours[start:stop], edges[start:stop] = table["neighbour"].to_numpy(), table["edge"].to_numpy()
-        owners, times = np.unique(table["owner"].to_numpy(), return_counts=True)
-        keys.append(owners)
-        counts.append(times)
+        neighbours[start:stop], edges[start:stop] = mine["neighbours"], mine["edges"]
+        keys.append(mine["owners"])
+        counts.append(mine["counts"])
         start = stop
     lists = gathered(keys, counts, neighbours, edges)
-    facts = (all(part.simple for part in found), lists.last_neighbour, lists.last_edge)
-    return lists.knowing(int(fact) for fact in facts)
-
-
-def _mapped(path: Path, count: int, largest: int) -> Any:
-    kind = narrow_type(largest)
-    return np.memmap(path, kind, "w+", shape=(count,)) if count else np.empty(0, kind)
+    return lists.knowing((all(part.simple for part in found), last_neighbour, last_edge))

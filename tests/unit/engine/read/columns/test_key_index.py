@@ -85,7 +85,7 @@ def test_an_index_follows_its_table(
 ) -> None:
     assert found(graph, "a", "d", "new") == {"a": 1, "d": 4}
     assert key_index(table_of(graph), keep=True) is not None
-    monkeypatch.setattr(keys_module, "_built", lambda table, keep: pytest.fail("built anew"))
+    monkeypatch.setattr(keys_module, "build_keys", lambda table, keep: pytest.fail("built anew"))
     graph.mutate(f"query m() {{ {change} }}")
     assert found(graph, "a", "d", "new") == expected
 
@@ -107,7 +107,7 @@ def test_a_table_that_was_replaced_is_not_looked_up_in_the_old_index(graph: og.G
 def test_a_fresh_process_maps_what_was_kept(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = rows_with_ids(table_of(graph), ["a", "c"], keep=True)
     graph._core.store.memory.clear()
-    monkeypatch.setattr(keys_module, "_built", lambda table, keep: pytest.fail("built anew"))
+    monkeypatch.setattr(keys_module, "build_keys", lambda table, keep: pytest.fail("built anew"))
     table = table_of(graph)
     mapped = key_index(table, keep=True)
     assert mapped is not None
