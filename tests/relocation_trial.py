@@ -16,7 +16,7 @@ from obstore.store import LocalStore, ObjectStore
 
 import omnigraph as og
 from omnigraph.storage.base.layout import Root
-from omnigraph.storage.base.objects_remote import _open_store
+from omnigraph.storage.base.objects_remote import open_store
 from omnigraph.storage.lance import tables
 from omnigraph.storage.manifest.branch_refs import address_of
 from omnigraph.testing.crash.invariants import violations
@@ -182,7 +182,7 @@ def heads(graph: og.Graph) -> dict[str, Any]:
 
 
 def _files_of(root: Root) -> ObjectStore:
-    return LocalStore(root.uri, mkdir=True) if root.is_local else _open_store(root)
+    return LocalStore(root.uri, mkdir=True) if root.is_local else open_store(root)
 
 
 def _blob(graph: og.Graph, key: str) -> bytes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -228,7 +228,7 @@ def _prepared(data: Any, given: Given) -> _Prepared:
 
     if data is not None:
         raise BadRequest("load takes either data or a mapping")
-    mapping, home = (given, Path()) if isinstance(given, Mapping) else read_mapping(Path(given))
+    mapping, home = (given, "") if isinstance(given, Mapping) else read_mapping(fspath(given))
     sources = mapping.get("sources") if isinstance(mapping, Mapping) else None
     if not isinstance(sources, Mapping):
         raise BadRequest("a mapping has sources: a table of names, as in sources: {people: {path: people.csv}}")
@@ -243,7 +243,7 @@ def _prepared(data: Any, given: Given) -> _Prepared:
             continue
         if not isinstance(source, Mapping) or not isinstance(source.get("path"), str):
             raise BadRequest(f"source '{name}' is not a file or a frame, and a server takes nothing else; {_ELSEWHERE}")
-        path = home / source["path"]
+        path = Path(home) / source["path"]
         if not path.is_file():
             raise BadRequest(f"source '{name}': '{path}' is not one file of this machine; {_ELSEWHERE}")
         known = next((each for each, other in files.items() if other == path), None)

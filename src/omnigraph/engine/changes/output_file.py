@@ -1,4 +1,4 @@
-"""Files that users asked for: each appears under its name only when it is complete and on disk."""
+"""Files that users asked for: each appears under its name only when it is complete and on disk, or in its store."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from omnigraph.errors import BadRequest, StorageError
+from omnigraph.storage.base.clouds import is_remote
 from omnigraph.storage.base.errors import kind_of
 from omnigraph.storage.base.layout import is_storable
 
@@ -18,6 +19,10 @@ StrPath = str | os.PathLike[str]
 @contextmanager
 def output_file(target: StrPath) -> Iterator[BinaryIO]:
     """A file to write; the name is replaced when the block ends, and left as it was when it raises."""
+    if is_remote(os.fspath(target)):
+        with _object(os.fspath(target)) as stored:
+            yield stored
+        return
     path = Path(target)
     if not path.name or not is_storable(str(path)):
         raise BadRequest(f"{str(path)!r} is not the name of a file")
@@ -34,6 +39,19 @@ def output_file(target: StrPath) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             unfinished.unlink()
+
+
+@contextmanager
+def _object(uri: str) -> Iterator[BinaryIO]:
+    from omnigraph.storage.base.object_files import ObjectWriter
+
+    writer = ObjectWriter(uri)
+    try:
+        yield cast("BinaryIO", writer)
+    except BaseException:
+        writer.abandon()
+        raise
+    writer.close()
 
 
 def _sync_directory(directory: Path) -> None:

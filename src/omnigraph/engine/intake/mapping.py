@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.intake.frame_shape import FrameShape
-from omnigraph.engine.intake.inputs.files import InputFile
+from omnigraph.engine.intake.inputs.files import InputFile, open_input
 from omnigraph.engine.intake.inputs.forms import BY_NAME
 from omnigraph.engine.intake.mapping_sources import (
     AnySource,
@@ -24,6 +24,7 @@ from omnigraph.engine.intake.mapping_sources import (
 )
 from omnigraph.engine.intake.mapping_text import flag, parse_yaml
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.storage.base.clouds import is_remote
 
 _MEMBERS = {"sources", "nodes", "edges"}
 _EXAMPLES = {
@@ -101,7 +102,7 @@ def mapped_files(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> list[Ma
 
 def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     """Read and check a mapping; paths are relative to the mapping's own file."""
-    given, home = (mapping, Path()) if isinstance(mapping, Mapping) else read_mapping(Path(mapping))
+    given, home = (mapping, "") if isinstance(mapping, Mapping) else read_mapping(os.fspath(mapping))
     named = None if isinstance(mapping, Mapping) else str(mapping)
     unknown = sorted(map(str, set(given) - _MEMBERS)) if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) or unknown:
@@ -125,27 +126,35 @@ def described(mapping: Mapping[str, Any] | str | os.PathLike[str]) -> Described:
     return Described(sources, tuple(entries))
 
 
-def read_mapping(path: Path) -> tuple[Any, Path]:
+def read_mapping(path: str) -> tuple[Any, str]:
     """What the file of a mapping says, and the directory that its paths are relative to."""
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise NotFound(f"there is no mapping '{path}'") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRequest(f"'{path}' cannot be read: {error}") from error
-    if path.suffix == ".json":
+    text = _text(path)
+    home = path.rpartition("/")[0] if is_remote(path) else str(Path(path).parent)
+    if path.endswith(".json"):
         try:
-            return json.loads(text), path.parent
+            return json.loads(text), home
         except ValueError as error:
             raise BadRequest(f"'{path}' is not JSON: {error}") from error
     import yaml  # type: ignore[import-untyped,unused-ignore]
 
     try:
-        return parse_yaml(text), path.parent
+        return parse_yaml(text), home
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
         raise BadRequest(f"'{path}' is not YAML: {getattr(error, 'problem', error)}{place}") from error
+
+
+def _text(path: str) -> str:
+    try:
+        if is_remote(path):
+            with open_input(path) as file:
+                return bytes(file.read()).decode()
+        return Path(path).read_text()
+    except FileNotFoundError:
+        raise NotFound(f"there is no mapping '{path}'") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadRequest(f"'{path}' cannot be read: {error}") from error
 
 
 def _member(described: Mapping[str, Any], name: str) -> Mapping[str, Any]:

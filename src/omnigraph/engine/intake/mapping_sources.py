@@ -14,10 +14,11 @@ import pyarrow as pa
 from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.columns.date_formats import check_format
 from omnigraph.engine.intake.frames import arrow_table
-from omnigraph.engine.intake.inputs.files import InputFile, is_remote, list_files
+from omnigraph.engine.intake.inputs.files import InputFile, list_files
 from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
 from omnigraph.engine.intake.mapping_text import flag
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.storage.base.clouds import is_remote
 
 _CELL_MEMBERS = {"nulls", "trim", "thousands", "decimal", "whole", "text", "dates", "true_words", "false_words"}
 _TEXT_MEMBERS = {"header", "names", "delimiter", "encoding", "skip_rows"}
@@ -66,7 +67,7 @@ class SqlSource:
 AnySource: TypeAlias = FileSource | SparkSource | SqlSource
 
 
-def source_of(name: str, given: Any, home: Path) -> AnySource:
+def source_of(name: str, given: Any, home: str) -> AnySource:
     """One source as a mapping describes it; its paths are relative to `home`."""
     what = f"source '{name}'"
     if not isinstance(given, Mapping):
@@ -94,13 +95,16 @@ def source_of(name: str, given: Any, home: Path) -> AnySource:
         raise BadRequest(f"source '{name}': unknown format '{wanted}' (expected {known}; Spark's own need options:)")
     if not isinstance(given.get("path"), str):
         raise BadRequest(f"source '{name}' has a path")
-    path = given["path"] if is_remote(given["path"]) else _beside(home, given["path"])
+    path = given["path"] if "://" in given["path"] else _beside(home, given["path"])
     return FileSource(path, _form(name, given, wanted or format_of(path)))
 
 
-def _beside(home: Path, path: str) -> str:
+def _beside(home: str, path: str) -> str:
     """A path in the mapping's directory, without the detour through it where that leads to the same place."""
-    joined = str(home / path)
+    if is_remote(home) and not os.path.isabs(path):
+        scheme, _, place = f"{home}/{path}".partition("://")
+        return f"{scheme}://{os.path.normpath(place)}"
+    joined = str(Path(home) / path)
     plain = os.path.normpath(joined)
     same = os.path.realpath(os.path.dirname(joined)) == os.path.realpath(os.path.dirname(plain))
     return plain if same else joined

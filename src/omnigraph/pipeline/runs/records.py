@@ -13,12 +13,13 @@ from typing import Any, Literal
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
-from omnigraph.engine.intake.inputs.files import is_remote, open_input, written_at
+from omnigraph.engine.intake.inputs.files import open_input, written_at
 from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.intake.mapping_sources import FileSource, SparkSource, SqlSource
 from omnigraph.errors import Corrupt
 from omnigraph.pipeline.runs.declared import Pipeline
 from omnigraph.storage.base import lease
+from omnigraph.storage.base.clouds import is_remote
 
 RUNS_DIR = "__pipelines"
 _CHUNK = 8 << 20

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
+from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.watching import spark_job
 
 _GROUP_ROWS = 1 << 17
@@ -61,7 +62,7 @@ def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
 
     with spark_job(frame.sparkSession, "read the frame"):
         numbered_columns = frame.toDF(*(f"c{at}" for at in range(len(names))))
-        answers = [json.loads(row.answer) for row in numbered_columns.mapInArrow(spill, _ANSWER).collect()]
+        answers = [json.loads(row.answer) for row in numbered_columns.mapInArrow(reaching_stores(spill), _ANSWER).collect()]
     return numbered(answers)
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.intake.inputs.files import is_remote
 from omnigraph.engine.intake.inputs.table_files import table_pieces
 from omnigraph.engine.intake.mapping import SparkInput
 from omnigraph.engine.intake.mapping_sources import AnySource, FileSource, SparkSource, SqlSource
 from omnigraph.errors import BadRequest, OmnigraphError
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
+from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.splits import absolute
+from omnigraph.storage.base.clouds import is_remote
 
 # Formats that Spark reads by itself, and faster than through Python.
 _SPARK_READS = frozenset({"parquet", "orc", "csv", "json"})
@@ -92,4 +93,4 @@ def _through_python(spark: Any, source: FileSource, files: list[str]) -> Any:
                 for piece in table_pieces(files[at], form):
                     yield from piece.select(shape.names).cast(shape).to_batches()
 
-    return spark.range(0, len(files), 1, len(files)).mapInArrow(read, from_arrow_schema(shape))
+    return spark.range(0, len(files), 1, len(files)).mapInArrow(reaching_stores(read), from_arrow_schema(shape))

@@ -31,6 +31,7 @@ from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.splits import Source, Split
 from omnigraph.pipeline.tasks.stage import Staged, StageJob, stage_split
 from omnigraph.pipeline.tasks.stage_driver import Place, Prestaged, Tuning, stage_job
+from omnigraph.storage.base.clouds import receive_variables, store_variables
 from omnigraph.storage.base.layout import normalize_root
 from omnigraph.storage.lance.parts import discard_load, load_directory
 from omnigraph.storage.maintenance.load_claims import claim_for_others
@@ -68,6 +69,7 @@ class Target:
     external_blobs: tuple[str, ...] = ()
     message: str | None = None
     load_id: str = field(default_factory=new_ulid)
+    variables: Mapping[str, str] = field(default_factory=lambda: store_variables(os.environ), repr=False)
 
     @classmethod
     def of(cls, options: Mapping[str, str], *, overwrite: bool = False) -> Target:
@@ -171,6 +173,7 @@ class GraphWriter(DataSourceArrowWriter):
 
     @told_plainly
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        receive_variables(self.target.variables)
         spilled = spill_partition(iterator, self.target.directory)
         number, *_, rows = spilled
         if self.job is None or not rows:
@@ -224,6 +227,7 @@ class GraphStreamWriter(DataSourceStreamArrowWriter):
 
     @told_plainly
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        receive_variables(self.target.variables)
         return SpilledRows(spill_partition(iterator, self.target.directory), checkpoint=checkpoint_in_task())
 
     @told_plainly

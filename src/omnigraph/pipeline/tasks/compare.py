@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_output
+from omnigraph.engine.intake.inputs.files import open_input, open_output
 from omnigraph.engine.views.delta import RowDelta, compared, plain_schema
-from omnigraph.errors import StorageError
+from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.jobs import SparkTasks, Tasks
+from omnigraph.storage.base.clouds import is_remote
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance.parts import discard_load, load_directory
 from omnigraph.storage.lance.tables import TableHandle, open_table, quote
@@ -98,7 +99,7 @@ def _sent(rows: pa.Table, scratch: str, most: int) -> Sent:
         return b""
     if rows.nbytes > most:
         path = f"{scratch}/{new_ulid()}.arrow"
-        with suppress(OSError):
+        with suppress(OSError, OmnigraphError):
             with open_output(path) as file, pa.ipc.new_file(file, rows.schema) as writer:
                 writer.write_table(rows)
             return path

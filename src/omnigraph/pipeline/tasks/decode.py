@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_stream
+from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.engine.intake.inputs.table_files import cell_in_json
 from omnigraph.engine.intake.ndjson import BLOCK_BYTES, decode_ndjson
@@ -19,6 +19,7 @@ from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
 from omnigraph.engine.intake.tabular import decode_table_file, source_rows
 from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks.splits import Split
+from omnigraph.storage.base.clouds import is_remote
 
 # A file of this machine is read as the decoder takes it, so that no line leaves the processor's cache in between (a
 # sixth of the time of a load); elsewhere each piece is a request.

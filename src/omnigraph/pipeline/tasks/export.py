@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.changes.export import export_type, export_types
-from omnigraph.engine.intake.inputs.files import is_remote, open_input, open_output
+from omnigraph.engine.intake.inputs.files import discard_tree, open_input, open_output
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.pipeline.tasks.jobs import Tasks
@@ -103,5 +101,4 @@ def _join(target: str, directory: str, ranges: Sequence[IdRange]) -> None:
             with open_input(f"{directory}/{each.file}") as part:
                 while chunk := part.read(8 << 20):
                     file.write(chunk)
-    if not is_remote(directory):
-        shutil.rmtree(Path(directory), ignore_errors=True)
+    discard_tree(directory)

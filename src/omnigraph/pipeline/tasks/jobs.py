@@ -19,6 +19,7 @@ from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.pipeline.spark.session import parallelism
+from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.shared import FEW_BYTES
 from omnigraph.pipeline.tasks.watching import Progress, Report, spark_job
 
@@ -130,7 +131,7 @@ class SparkTasks:
             return []
         begin = time.perf_counter()
         with spark_job(self.spark, stage, len(items), report=report, about=about):
-            rows = self._frame(work, items).collect()
+            rows = self._frame(reaching_stores(work), items).collect()
         found = {at: (answer, seconds) for at, answer, seconds in (pickle.loads(row.answer) for row in rows)}
         spent = [seconds for _, seconds in found.values()]
         took, size = time.perf_counter() - begin, sum(len(row.answer) for row in rows)

@@ -14,13 +14,14 @@ import pyarrow.parquet as pq
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import arrow_table
-from omnigraph.engine.intake.inputs.files import TABLE_SUFFIXES, InputFile, is_remote, open_output
+from omnigraph.engine.intake.inputs.files import TABLE_SUFFIXES, InputFile, open_output
 from omnigraph.engine.intake.inputs.forms import BY_NAME
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.intake.tabular import group_rows
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
+from omnigraph.storage.base.clouds import is_remote
 
 SPLIT_BYTES = 64 << 20
 SPLIT_ROWS = 1 << 20

@@ -47,9 +47,10 @@ _DAMAGE_WORDS = (
     "column metadata",
 )
 _INTERRUPT_WORD = "KeyboardInterrupt"
-# What the client of every object store says about a request that failed.
 # What S3, Azure and Google answer.
+_CODE = re.compile(r"<Code>(\w+)</Code>")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|The specified bucket does not exist")
+# What the client of every object store says about a request that failed.
 _STORE_FAILURE = re.compile(
     r"Error performing (?P<method>[A-Z]+) (?P<url>[^ ?]+)\S* in (?P<time>[0-9.]+[a-zµ]+)"
     r"(?:, after (?P<retries>\d+) retries, max_retries: \d+, retry_timeout: \S+)?\s+- (?P<reason>.*)"
@@ -154,6 +155,17 @@ def is_full_disk(error: OmnigraphError) -> bool:
 def lacks_version_file(error: StorageError) -> bool:
     """Whether a dataset is there but the file of the version to open is not."""
     return error.kind == "NotFound" and "/_versions/" in error.message and ".manifest" in error.message
+
+
+def is_no_container(text: str) -> bool:
+    """Whether the answer of an object store says that there is no such bucket."""
+    return _NO_BUCKET.search(text) is not None
+
+
+def refusal_code(text: str) -> str | None:
+    """The word for which an object store has refused a request, where it says one."""
+    found = _CODE.search(text)
+    return None if found is None else found[1]
 
 
 def brief(error: BaseException) -> str:

@@ -13,7 +13,14 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import BadRequest
 from omnigraph.ids import fnv1a64
 from omnigraph.memory.budget import NOTHING_KEPT, MemoryBudget, worker_budget
-from omnigraph.storage.base.clouds import CLOUDS, DEFAULT_RETRY_SECONDS, RETRY_OPTION, cloud_options, cloud_uri
+from omnigraph.storage.base.clouds import (
+    CLOUDS,
+    DEFAULT_RETRY_SECONDS,
+    RETRY_OPTION,
+    cloud_options,
+    cloud_uri,
+    environment,
+)
 from omnigraph.storage.base.syncing import sync_by_default
 
 MANIFEST = "__manifest"
@@ -179,7 +186,7 @@ def normalize_root(uri: str | os.PathLike[str], *, env: Mapping[str, str] | None
             path = _local_path(text) if scheme else text
             return Root(os.path.abspath(Path(path).expanduser() if path.startswith("~") else path))
         case store if store in CLOUDS:
-            return Root(cloud_uri(store, text), cloud_options(store, os.environ if env is None else env))
+            return Root(cloud_uri(store, text), cloud_options(store, environment() if env is None else env))
         case "http" | "https":
             raise BadRequest(f"'{text}' is a server address, not a graph location; use a path, s3://, az:// or gs://")
         case _:

@@ -46,7 +46,7 @@ class RemoteObjects:
         self._uri = root.uri
         self._guard = _GUARDS.get(root.scheme, "e_tag")
         with self._translated(""):
-            self._store = _open_store(root)
+            self._store = open_store(root)
 
     def read(self, name: str) -> str:
         with self._translated(name):
@@ -212,11 +212,16 @@ class RemoteObjects:
         except OmnigraphError:
             raise
         except Exception as error:
-            kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), None) or kind_of(error)
-            raise StorageError(f"{self._uri}/{name}: {brief(error)}", kind=kind) from error
+            raise StorageError(f"{self._uri}/{name}: {brief(error)}", kind=error_kind(error)) from error
 
 
-def _open_store(root: Root) -> Any:
+def error_kind(error: Exception) -> Kind:
+    """Which kind of trouble the client of a store reports."""
+    return next((kind for cls, kind in _KINDS if isinstance(error, cls)), None) or kind_of(error)
+
+
+def open_store(root: Root) -> Any:
+    """The client for everything below a root; does no I/O."""
     options: Any = dict(root.options)
     client: Any = {ALLOW_HTTP: options.pop(ALLOW_HTTP, "false") == "true"}
     limit = timedelta(seconds=int(options.pop(RETRY_OPTION, DEFAULT_RETRY_SECONDS)))

@@ -1,4 +1,4 @@
-"""Azure and Google Cloud Storage for tests, on free local ports."""
+"""Azure, Google Cloud Storage and S3 for tests, on free local ports."""
 
 from __future__ import annotations
 
@@ -70,6 +70,13 @@ def running_google() -> Iterator[CloudServer]:
             "GOOGLE_ALLOW_HTTP": "true",
         }
         yield CloudServer("gs", environment)
+
+
+@contextmanager
+def running_amazon() -> Iterator[CloudServer]:
+    """The same of an S3 server."""
+    with running_s3() as server:
+        yield CloudServer("s3", server.environment)
 
 
 @contextmanager

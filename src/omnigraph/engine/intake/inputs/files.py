@@ -1,19 +1,23 @@
-"""Input files wherever they are: local paths, globs, directories and `s3://` places, opened through one interface."""
+"""Files wherever they are: local paths, globs, directories and places on object stores, through one interface."""
 
 from __future__ import annotations
 
 import fnmatch
 import glob
 import os
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from omnigraph.errors import BadRequest, NotFound
-from omnigraph.storage.base.layout import normalize_root
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError
+from omnigraph.storage.base.clouds import is_remote
+from omnigraph.storage.base.errors import kind_of
 
 RECORD_SUFFIXES = (".jsonl", ".ndjson")
 TABLE_SUFFIXES = (".parquet", ".csv", ".orc")
@@ -37,59 +41,122 @@ def list_files(path: str | os.PathLike[str], suffixes: Sequence[str] = RECORD_SU
     """The files behind one path: itself, the fitting files of a directory, or what a glob matches, by name."""
     text = os.fspath(path)
     endings = tuple(suffix + packed for suffix in suffixes for packed in _COMPRESSED)
+    if "://" in text and not is_remote(text) and not os.path.exists(text):
+        scheme = text.partition("://")[0]
+        raise BadRequest(f"'{text}': unsupported storage scheme '{scheme}' (use a path, s3://, az:// or gs://)")
     try:
         found = _list_remote(text, endings) if is_remote(text) else _list_local(Path(text), endings)
     except (OSError, ValueError) as error:  # a name that is too long, a NUL, a directory without permission
         raise _unreadable(text, error) from error
+    if not found and text.endswith(endings) and not _GLOB_CHARACTERS & set(text):
+        raise NotFound(f"there is no file '{text}'")
     if not found:
         raise NotFound(f"'{text}' contains no record files ({', '.join(suffixes)})")
     return found
 
 
-def is_remote(path: str) -> bool:
-    """Whether a path is on an object store."""
-    return path.startswith("s3://")
+def names_in(directory: str) -> list[str] | None:
+    """The names of the files in a directory; None when there is no such directory."""
+    if not is_remote(directory):
+        return os.listdir(directory) if os.path.isdir(directory) else None
+    from omnigraph.storage.base.object_files import find_object, list_objects
+
+    if find_object(directory) is not None:
+        return None
+    return [each.uri.rpartition("/")[2] for each in list_objects(directory, recursive=False)] or None
 
 
 def written_at(path: str) -> str:
     """When a file was written last, as far as its store knows."""
-    system, place = _located(path)
+    if is_remote(path):
+        from omnigraph.storage.base.object_files import find_object, list_objects, missing
+
+        alone = find_object(path)
+        found = list_objects(path, recursive=True) if alone is None else [alone]  # a dataset is a directory
+        if not found:
+            raise missing(path)
+        return str(max(each.modified_at for each in found))
     try:
-        return str(system.get_file_info(place).mtime_ns)
+        return str(pafs.LocalFileSystem().get_file_info(path).mtime_ns)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
 
 def open_input(path: str) -> pa.NativeFile:
-    """The bytes of a file with random access, as they are stored."""
-    system, place = _located(path)
+    """The bytes of a file with random access, as they are stored; an object that is missing is noticed when read."""
+    if is_remote(path):
+        from omnigraph.storage.base.object_files import ObjectReader
+
+        return pa.PythonFile(ObjectReader(path), mode="r")
     try:
-        return system.open_input_file(place)
+        return pafs.LocalFileSystem().open_input_file(path)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
 
 def open_stream(path: str) -> pa.NativeFile:
-    """The bytes of a file from the front, decompressed."""
-    system, place = _located(path)
+    """The bytes of a file from the front, decompressed; an object that is missing is noticed when read."""
+    if is_remote(path):
+        from omnigraph.storage.base.object_files import ObjectReader
+
+        plain = pa.PythonFile(ObjectReader(path, ahead=True), mode="r")
+        return pa.CompressedInputStream(plain, _codec(path)) if path.endswith(_COMPRESSED[1:]) else plain
     try:
-        return system.open_input_stream(place, compression="detect")
+        return pafs.LocalFileSystem().open_input_stream(path, compression="detect")
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
 
 
 def open_output(path: str) -> pa.NativeFile:
-    """A new file to write; directories on the way are made."""
-    system, place = _located(path)
-    if not is_remote(path) and (parent := os.path.dirname(place)):
-        system.create_dir(parent, recursive=True)
-    return system.open_output_stream(place, compression=None)
+    """A new file to write; directories on the way are made. On an object store it is there when it is complete."""
+    if is_remote(path):
+        from omnigraph.storage.base.object_files import ObjectWriter
+
+        return _Upload(ObjectWriter(path), mode="w")
+    try:
+        if parent := os.path.dirname(path):
+            os.makedirs(parent, exist_ok=True)
+        return pafs.LocalFileSystem().open_output_stream(path, compression=None)
+    except (OSError, ValueError) as error:
+        raise _unwritable(path, error) from error
+
+
+def discard_tree(directory: str) -> None:
+    """Remove a directory that was written here, with all that is in it."""
+    if is_remote(directory):
+        from omnigraph.storage.base.object_files import delete_objects
+
+        delete_objects(directory)
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+class _Upload(pa.PythonFile):  # type: ignore[misc,unused-ignore]
+    """An object that is written; an error in between leaves none behind."""
+
+    def __init__(self, writer: Any, mode: str) -> None:
+        self._writer = writer  # the rest is done where Arrow makes the object
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is not None:
+            self._writer.abandon()
+        self.close()
+
+
+def _codec(path: str) -> str:
+    return str(pa.Codec.detect(path).name)
 
 
 def _unreadable(path: str, error: OSError | ValueError) -> BadRequest | NotFound:
     if isinstance(error, FileNotFoundError):
         return NotFound(f"there is no file '{path}'")
     return BadRequest(f"'{path}' cannot be read: {error}")
+
+
+def _unwritable(path: str, error: OSError | ValueError) -> OmnigraphError:
+    told = f"'{path}' cannot be written: {getattr(error, 'strerror', None) or error}"
+    kind = kind_of(error)
+    return StorageError(told, kind=kind) if kind in ("Permanent", "Transient") else BadRequest(told)
 
 
 def _list_local(place: Path, endings: tuple[str, ...]) -> list[InputFile]:
@@ -103,34 +170,35 @@ def _list_local(place: Path, endings: tuple[str, ...]) -> list[InputFile]:
 
 
 def _list_remote(text: str, endings: tuple[str, ...]) -> list[InputFile]:
-    system, place = _located(text)
-    fixed = place
-    if _GLOB_CHARACTERS & set(place):
-        fixed = place[: min(place.index(sign) for sign in _GLOB_CHARACTERS if sign in place)].rpartition("/")[0]
+    from omnigraph.storage.base.object_files import ObjectName, find_object, list_objects
+
+    alone = None if text.endswith("/") else find_object(text)
+    if alone is not None:
+        return [InputFile(text, alone.size)]
+    name = ObjectName.parse(text)
+    fixed = list(takewhile(lambda segment: not _GLOB_CHARACTERS & set(segment), name.key.split("/")))
+    found = list_objects(text, recursive=False)
+    if found or "/".join(fixed) == name.key:  # like a file, a directory may have signs of a glob in its name
+        found = [each for each in found if each.uri.endswith(endings)]
     else:
-        info = system.get_file_info(place)
-        if info.type == pafs.FileType.File:
-            return [InputFile(text, info.size)]
-    selector = pafs.FileSelector(fixed, recursive=fixed != place, allow_not_found=True)
-    files = [info for info in system.get_file_info(selector) if info.type == pafs.FileType.File]
-    if fixed == place:
-        chosen = [info for info in files if info.path.endswith(endings)]
-    else:
-        chosen = [info for info in files if fnmatch.fnmatchcase(info.path, place)]
-    return sorted((InputFile(f"s3://{info.path}", info.size) for info in chosen), key=lambda file: file.path)
+        pattern, bucket = name.key.split("/"), f"{name.bucket.uri}/"
+        listed = list_objects("/".join([name.bucket.uri, *fixed]), recursive=True)
+        found = [each for each in listed if _matches(pattern, each.uri.removeprefix(bucket).split("/"))]
+    return sorted((InputFile(each.uri, each.size) for each in found), key=lambda file: file.path)
 
 
-def _located(path: str) -> tuple[pafs.FileSystem, str]:
-    if not is_remote(path):
-        return pafs.LocalFileSystem(), path
-    options = normalize_root(path).storage_options or {}
-    endpoint = options.get("aws_endpoint")
-    settings = {
-        "access_key": options.get("aws_access_key_id"),
-        "secret_key": options.get("aws_secret_access_key"),
-        "session_token": options.get("aws_session_token"),
-        "region": options.get("aws_region"),
-        "endpoint_override": endpoint,
-        "scheme": "http" if endpoint is not None and endpoint.startswith("http://") else None,
-    }
-    return pafs.S3FileSystem(**{name: value for name, value in settings.items() if value}), path[len("s3://") :]
+def _matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a glob matches, as on a disk: no sign stands for a slash, or for a dot at the beginning of a name.
+
+    >>> [_matches(["in", "**", "*.csv"], key.split("/")) for key in ("in/a.csv", "in/x/y/a.csv", "in/.a.csv")]
+    [True, True, False]
+    """
+    if not pattern:
+        return not names
+    head, rest = pattern[0], pattern[1:]
+    if head == "**":
+        plain = len(list(takewhile(lambda name: not name.startswith("."), names)))
+        return any(_matches(rest, names[skipped:]) for skipped in range(plain + 1))
+    if not names or (names[0].startswith(".") and not head.startswith(".")):
+        return False
+    return fnmatch.fnmatchcase(names[0], head) and _matches(rest, names[1:])

@@ -19,6 +19,7 @@ from omnigraph.engine.intake.inputs.csv_lines import BlankLines, Watched
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
 from omnigraph.errors import BadRequest, StorageError
+from omnigraph.storage.base.clouds import is_remote
 from omnigraph.storage.base.layout import Address, normalize_root
 from omnigraph.storage.lance.blob_cells import BLOB_CELL
 from omnigraph.storage.lance.tables import open_table
@@ -106,7 +107,8 @@ def _advice(told: str) -> str:
 def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.Table]:
     with open_input(path) as file:
         # Spark writes instants in 96 bits; as nanoseconds, which Arrow makes of them, years before 1678 would wrap.
-        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us")
+        # On an object store columns that lie side by side are one request, and not one each.
+        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us", pre_buffer=is_remote(path))
         wanted = columns.wanted(parquet.schema_arrow.names)
         for at in range(parquet.num_row_groups) if groups is None else groups:
             yield without_views(parquet.read_row_group(at, columns=wanted))

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.storage.base.clouds import is_remote
 
 _BATCH_ROWS = 65_536
 
@@ -36,6 +37,8 @@ class StoredTable:
 
 def stored_tables(path: str, format: str) -> list[StoredTable]:
     """The tables of a store, by name; sheets of a workbook in their order."""
+    if format in ("sqlite", "duckdb") and is_remote(path):
+        raise BadRequest(f"'{path}' is a database, which is read from a disk; copy it to one first")
     match format:
         case "excel":
             with _workbook(path) as book:

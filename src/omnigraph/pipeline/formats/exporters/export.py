@@ -9,6 +9,7 @@ from typing import BinaryIO, TypeAlias
 
 from omnigraph.engine.changes.export import export_types
 from omnigraph.engine.changes.output_file import StrPath, output_file
+from omnigraph.engine.intake.inputs.files import names_in
 from omnigraph.engine.values.arrow import TableType
 from omnigraph.engine.views.view import View
 from omnigraph.errors import BadRequest
@@ -34,6 +35,6 @@ def export_view(view: View, schema: str, target: StrPath | BinaryIO, types: Sequ
     if not isinstance(target, str | os.PathLike):
         raise BadRequest(f"a {format} export is a directory of files; name one")
     place = os.fspath(target).rstrip("/")
-    if os.path.isfile(place) or (os.path.isdir(place) and os.listdir(place)):
+    if os.path.isfile(place) or names_in(place):
         raise BadRequest(f"'{place}' exists already; name an empty or a new directory")
     return _DIRECTORIES[format](view, selected, place, schema)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.columns.text_cells import from_text
-from omnigraph.engine.intake.inputs.files import InputFile, list_files
+from omnigraph.engine.intake.inputs.files import InputFile, list_files, open_input
 from omnigraph.engine.intake.inputs.forms import Form
 from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.errors import BadRequest
@@ -76,7 +76,8 @@ def _paired(files: Sequence[InputFile]) -> list[tuple[str, str | None]]:
 def _read(path: str, header: str | None) -> _File:
     names = None
     if header is not None:
-        names = tuple(Path(header).read_text().strip().split(","))
+        with open_input(header) as file:
+            names = tuple(bytes(file.read()).decode().strip().split(","))
     pieces = list(table_pieces(path, Form("csv", None, names), Columns(as_text=True)))
     if not pieces:
         raise BadRequest(f"'{path}' contains no rows")

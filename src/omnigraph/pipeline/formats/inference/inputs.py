@@ -16,7 +16,7 @@ from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.columns.text_cells import from_text
 from omnigraph.engine.intake.frames import arrow_table
-from omnigraph.engine.intake.inputs.files import is_remote
+from omnigraph.engine.intake.inputs.files import names_in
 from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
 from omnigraph.engine.intake.inputs.mixed_json import MIXED
 from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
@@ -27,6 +27,7 @@ from omnigraph.memory.working import need_more
 from omnigraph.pipeline.formats.draft import holds_references, kind_of, property_name
 from omnigraph.pipeline.formats.inference.cell_rules import find_rules
 from omnigraph.pipeline.formats.inference.text_forms import delimiter_of, encoding_of
+from omnigraph.storage.base.clouds import is_remote
 
 SAMPLE_ROWS = 1_000_000
 _COPIES = 2  # values as they were read, and cleaned
@@ -109,7 +110,8 @@ def _stored(path: str, format: str, place: dict[str, Any], sample: int | None) -
 
 
 def _file(path: str, relative_to: str | os.PathLike[str] | None, sample: int | None) -> InputTable:
-    format = _directory_format(path) if os.path.isdir(path) and not path.rstrip("/").endswith(".lance") else None
+    names = None if path.rstrip("/").endswith(".lance") else names_in(path)
+    format = None if names is None else _directory_format(path, names)
     files = FileSource(path, Form(format)).files()
     described: dict[str, Any] = {"path": _shown(path, relative_to)} | ({"format": format} if format else {})
     form, text = Form(format), Form(format).of(files[0].path) == "csv"
@@ -265,8 +267,7 @@ def _decoded(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def _directory_format(path: str) -> str:
-    names = os.listdir(path)
+def _directory_format(path: str, names: Sequence[str]) -> str:
     plain = {form for form in map(format_of, names) if form != "csv"}
     known = plain | ({"csv"} if any(".csv" in name or ".tsv" in name for name in names) else set())
     if len(known) == 1:
