@@ -23,7 +23,7 @@ SYNC = UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=$(VENV) $(BIN)/uv sync -
 	--extra local --extra shell --extra draw --extra excel --extra databases --extra lsp --extra highlight \
 	--extra networks --extra langchain --extra llamaindex --extra notebook
 
-.PHONY: help setup demo demo-stream test test-slow test-all test-thorough test-script explore check format bench bench-search attack soak-server mutants crash soak simulate differential client-session studio screenshots docs clean
+.PHONY: help setup demo demo-stream test test-slow test-all test-thorough test-script explore check format bench bench-search attack soak-server mutants crash soak simulate differential client-session image image-session studio screenshots docs clean
 
 help: ## what there is to run
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -122,6 +122,12 @@ differential: $(VENV)/.ready ## random queries against DuckDB, with the seed on 
 client-session: $(VENV)/.ready ## a TypeScript client generated from the OpenAPI document talks to a server (needs node and npm)
 	@cd examples/openapi-client && npm ci --silent && npm run --silent generate && npm run --silent build
 	@$(BIN)/python examples/openapi-client/run.py
+
+image: $(VENV)/.ready ## the images of the Dockerfile: with Docker or Podman, else with buildah and a base of Debian packages (ENGINE=buildah)
+	@$(BIN)/python -m tools.images.build
+
+image-session: $(VENV)/.ready ## run the images that buildah has built as containers, as deploy/ starts them (needs root, runc, iproute2)
+	@$(BIN)/python -m tools.images.session
 
 studio: $(VENV)/.ready ## build the browser interface into the package (Node.js from the machine, or from PyPI)
 	@$(BIN)/python tools/build_studio.py
