@@ -45,10 +45,13 @@ for most in (spark_vectors.MOST_NODES, 0):  # as arrays, and as frames
     values = graph.analytics.components("K", runner="spark")
     joined = values.to_spark().join(spark.createDataFrame([("p7",)], "id string"), "id")
     analysed.append([values.table == components, joined.count()])
+probe = SparkTasks(spark)._frame(int, ["3", "4"], "probe", {"rows": lambda found: found, "bytes": lambda found: 2 * found})
+probe.collect()
+seen = dict(probe.executionInfo.flows).get("omnigraph probe") if "connect" in type(spark).__module__ else None
 read = [row.dst for row in graph.spark.read("K").where("src = 'p7'").collect()]
 print(json.dumps({"nodes": done.nodes, "edges": done.edges, "embedded": done.embeddings.filled,
                   "commits": len(graph.commits.list()), "read": read, "reached": [row["b.name"] for row in found],
-                  "same": same, "analysed": analysed, "session": type(spark).__module__, "first": first.runner,
+                  "same": same, "seen": seen, "analysed": analysed, "session": type(spark).__module__, "first": first.runner,
                   "started": [stage.name for stage in first.profile.stages if stage.name == "start"]}))
 spark.stop()
 """
@@ -86,6 +89,7 @@ def test_a_standalone_cluster_loads_and_queries_a_graph_on_s3_directly_and_throu
         "first": "spark",
         "started": ["start"],
     }
+    assert (connected.pop("seen"), direct.pop("seen")) == ({"rows": 7, "bytes": 14}, None)
     assert connected.pop("session").startswith("pyspark.sql.connect")
     assert not direct.pop("session").startswith("pyspark.sql.connect")
     assert connected == direct == expected

@@ -54,9 +54,9 @@ def test_jobs_of_the_checks_say_what_was_staged(tmp_path: Path) -> None:
     told: list[str] = []
 
     class Named(LocalTasks):
-        def run(self, work: Any, items: Any, *, stage: str, report: Any, about: str = "") -> list[Any]:
+        def run(self, work: Any, items: Any, *, stage: str, about: str = "", **options: Any) -> list[Any]:
             told.append(f"{stage} {about}")
-            return super().run(work, items, stage=stage, report=report, about=about)
+            return super().run(work, items, stage=stage, about=about, **options)
 
     with og.init(tmp_path / "g", SCHEMA) as graph:
         bad = MANY + b'{"type":"Nope"}\n'

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.testing.services.spark_cluster import SPECULATION, driver_environment, running_cluster
-from omnigraph.testing.services.spark_events import attempts, event_log
+from omnigraph.testing.services.spark_events import attempts, event_log, sums
 
 # The executor is killed when each of the four splits has been written by a first attempt, which waits from then on: two
 # of them die with their executor, and the other two go on until second attempts have taken their place.
@@ -21,6 +21,7 @@ from pathlib import Path
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.pipeline.spark.counters import counted, declared, shown
 from omnigraph.pipeline.spark.datasource import OmnigraphSource
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.tasks.jobs import SparkTasks
@@ -70,6 +71,20 @@ def slow_at_first(batches):
     yield from batches
 
 
+def answered_at_first(batches):
+    "The second attempt waits until the first one has answered, which then goes on; so long an answer is not held back."
+    import pyarrow as pa
+    from pyspark import TaskContext
+    first, answered = TaskContext.get().attemptNumber() == 0, Path(place, "answered")
+    while not first and not answered.exists():
+        time.sleep(0.02)
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"answer": [os.urandom(1 << 20)], **counted((10,))})
+    if first:
+        answered.touch()
+        time.sleep(600)
+
+
 # Not before the session is there: the JVM would hand it on to the processes of the writer below.
 os.environ[failpoints.ENVIRONMENT] = "load.split_staged_at_first=sleep:600"
 killer = threading.Thread(target=kill_an_executor, daemon=True)
@@ -78,6 +93,9 @@ tuning = Tuning(split_bytes=source.stat().st_size // 4 + 1)
 done = load(access(graph), LoadRequest(data=str(source), mode="append"), SparkTasks(spark), tuning)
 killer.join()
 del os.environ[failpoints.ENVIRONMENT]
+spark.sparkContext.setJobGroup("omnigraph-probe", "the numbers of an attempt that does not count")
+probe = spark.range(0, 1, 1, 1).mapInArrow(answered_at_first, declared("answer binary", ("rows",)))
+assert len(shown(probe, "probe", ("rows",)).collect()) == 1
 spark.sparkContext.setJobGroup("omnigraph-frame", "a frame is written")
 frame = spark.range(0, 600, 1, 6).select(f.concat(f.lit("w"), "id").alias("name"), f.col("id").alias("age"))
 frame = frame.mapInArrow(slow_at_first, "name string, age bigint")
@@ -118,3 +136,9 @@ def test_speculation_and_a_killed_executor_change_nothing(tmp_path: Path) -> Non
     assert set(first) - lost <= twice, "the other two were attempted twice at once, and the second attempt counted"
     assert not any(each.ended == "Success" for each in first.values())
     assert [each for each in seen if (each.stage, each.speculative, each.ended) == ("frame", True, "Success")]
+
+    size = (tmp_path / "in.jsonl").stat().st_size
+    assert sums(events)["stage"] == {"rows": 8_000, "rejects": 0, "bytes": size}, "a task counts once on Spark's page"
+    probed = {each.number: each.ended for each in seen if each.stage == "probe"}
+    assert (probed[0], probed[1]) == ("TaskKilled", "Success")
+    assert sums(events)["probe"] == {"rows": 10}

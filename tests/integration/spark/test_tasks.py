@@ -69,7 +69,9 @@ def test_items_travel_to_their_own_tasks_only(spark: Any, functions: list[int], 
     assert 0 < tasks.measured[-1].answer_bytes < 60 * 200
     functions.clear()
     with without_warnings():
-        binaries = [binary_bytes(tasks._frame(work, items(count))) for count in (1, 60, 600, 6_000)]
+        binaries = [
+            binary_bytes(tasks._frame(work, items(count), "numbers", {"items": len})) for count in (1, 60, 600, 6_000)
+        ]
     assert max(functions) < functions[0] + FEW_BYTES, "items travel with every task while they are few"
     assert functions[3] < functions[0] + 200
     if size == 3_000:

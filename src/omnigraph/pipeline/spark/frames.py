@@ -17,11 +17,13 @@ import pyarrow.parquet as pq
 from omnigraph.engine.intake.inputs.files import open_output
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
+from omnigraph.pipeline.spark.counters import counted, declared, shown
 from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.watching import spark_job
 
 _GROUP_ROWS = 1 << 17
 _ANSWER = "answer string"
+_STAGE, _SHOWN = "read the frame", ("rows", "bytes")
 
 
 Spilled: TypeAlias = tuple[int, str, int, int]
@@ -58,11 +60,13 @@ def spilled_parts(frame: Any, directory: str) -> list[SpilledPart]:
 
     def spill(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         spilled = spill_partition((batch.rename_columns(names) for batch in batches), directory)
-        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)]})
+        _, _, size, rows = spilled
+        yield pa.RecordBatch.from_pydict({"answer": [json.dumps(spilled)], **counted((rows, size))})
 
-    with spark_job(frame.sparkSession, "read the frame"):
+    with spark_job(frame.sparkSession, _STAGE):
         numbered_columns = frame.toDF(*(f"c{at}" for at in range(len(names))))
-        answers = [json.loads(row.answer) for row in numbered_columns.mapInArrow(reaching_stores(spill), _ANSWER).collect()]
+        spilled = shown(numbered_columns.mapInArrow(reaching_stores(spill), declared(_ANSWER, _SHOWN)), _STAGE, _SHOWN)
+        answers = [json.loads(row.answer) for row in spilled.collect()]
     return numbered(answers)
 
 

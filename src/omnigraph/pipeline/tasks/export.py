@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,14 @@ from omnigraph.engine.changes.export import export_type, export_types
 from omnigraph.engine.intake.inputs.files import discard_tree, open_input, open_output
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.view import OpenTables, View
-from omnigraph.pipeline.tasks.jobs import Tasks
+from omnigraph.pipeline.tasks.jobs import Counts, Tasks
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.manifest.snapshot import Snapshot
 
 RANGE_ROWS = 1 << 19
 _SAMPLE = 4_096
+# What Spark shows of the tasks.
+_WRITTEN: Counts = {"rows": attrgetter("rows"), "bytes": attrgetter("bytes")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,17 @@ class IdRange:
         return f"part-{self.number:06d}.jsonl"
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a task has written: rows, which are lines, and bytes."""
+
+    rows: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.rows + other.rows, self.bytes + other.bytes)
+
+
 def export_files(view: View, target: str, types: Sequence[str], tasks: Tasks, *, range_rows: int = RANGE_ROWS) -> int:
     """Export to one file (`….jsonl`) or to a directory of parts; returns the number of bytes."""
     selected = export_types(view.catalog, types)
@@ -59,20 +73,20 @@ def export_files(view: View, target: str, types: Sequence[str], tasks: Tasks, *,
     job = ExportJob(view.tables.root, view.catalog, snapshot, directory)
     found = (each for info in selected for each in _ranges(view, info, range_rows))
     ranges = [replace(each, number=number) for number, each in enumerate(found)]
-    sizes = tasks.run(lambda each: write_range(job, each), ranges, stage="export", report=None)
+    written = tasks.run(lambda each: write_range(job, each), ranges, stage="export", report=None, counts=_WRITTEN)
     if whole:
         _join(target, directory, ranges)
-    return sum(sizes)
+    return sum(each.bytes for each in written)
 
 
-def write_range(job: ExportJob, wanted: IdRange) -> int:
+def write_range(job: ExportJob, wanted: IdRange) -> Written:
     """Write one part; repeating it writes the same bytes under the same name."""
     info = table_types(job.catalog)[wanted.table_key]
-    written = 0
+    written = Written()
     with open_output(f"{job.directory}/{wanted.file}") as file:
         for chunk in export_type(job.view, info, low=wanted.low, high=wanted.high):
             file.write(chunk)
-            written += len(chunk)
+            written += Written(chunk.count(b"\n"), len(chunk))
     return written
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from omnigraph.engine.maintenance.indexes import part_of
@@ -44,11 +45,12 @@ class SpreadBuilder:
         parts = [(at, part) for at, spec in enumerate(specs) for part in _parts(info, table, spec, self._tasks.cores)]
         address, version = table.address, table.version
 
-        def build(part: tuple[int, IndexSpec]) -> Any:
-            return build_segment(open_table(address, version), part[1])
+        def build(part: tuple[int, IndexSpec]) -> tuple[int, Any]:
+            table = open_table(address, version)
+            return table.count_rows(fragments=part[1].fragments), build_segment(table, part[1])
 
-        segments = self._tasks.run(build, parts, stage="index", report=None)
-        done = zip((at for at, _ in parts), segments, strict=True)
+        built = self._tasks.run(build, parts, stage="index", report=None, counts={"rows": itemgetter(0)})
+        done = zip((at for at, _ in parts), (segment for _, segment in built), strict=True)
         found = {at: [each for _, each in mine] for at, mine in groupby(done, key=lambda pair: pair[0])}
         return [join_segments(table, spec, found.get(at, ())) for at, spec in enumerate(specs)]
 

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint
 from omnigraph.engine.values.load_profile import LoadClock
 from omnigraph.errors import OmnigraphError, StorageError
+from omnigraph.pipeline.spark.counters import counted, declared, shown
 from omnigraph.pipeline.spark.session import parallelism
 from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.shared import FEW_BYTES
@@ -26,8 +27,10 @@ from omnigraph.pipeline.tasks.watching import Progress, Report, spark_job
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+Counts: TypeAlias = Mapping[str, Callable[[Any], int]]
+"""Numbers of an answer, by the names under which Spark shows their sums."""
+
 _ANSWERS = "answer binary"
-_SCHEMA = pa.schema([pa.field("answer", pa.binary())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +64,13 @@ class Tasks(Protocol):
         stage: str,
         report: Report | None,
         about: str = "",
+        counts: Counts | None = None,
     ) -> list[Answer]:
         """The answer for each item, in order; an OmnigraphError of an item is raised here, the first item's first.
 
         `work` may be shipped elsewhere and may run more than once for an item. `about` says what the items concern,
-        for people who watch. What a checkpoint raises while tasks run ends them first.
+        and `counts` which numbers of the answers matter, for people who watch. What a checkpoint raises while tasks run
+        ends them first.
         """
         ...
 
@@ -87,6 +92,7 @@ class LocalTasks:
         stage: str,
         report: Report | None,
         about: str = "",
+        counts: Counts | None = None,
     ) -> list[Answer]:
         found: list[Answer] = []
         spent: list[float] = []
@@ -126,38 +132,41 @@ class SparkTasks:
         stage: str,
         report: Report | None,
         about: str = "",
+        counts: Counts | None = None,
     ) -> list[Answer]:
         if not items:
             return []
         begin = time.perf_counter()
         with spark_job(self.spark, stage, len(items), report=report, about=about):
-            rows = self._frame(reaching_stores(work), items).collect()
+            rows = self._frame(reaching_stores(work), items, stage, counts or {}).collect()
         found = {at: (answer, seconds) for at, answer, seconds in (pickle.loads(row.answer) for row in rows)}
         spent = [seconds for _, seconds in found.values()]
         took, size = time.perf_counter() - begin, sum(len(row.answer) for row in rows)
         self.measured.append(Measured(stage, len(items), took, sum(spent), max(spent), size))
         return [_unpacked(found[at][0]) for at in range(len(items))]
 
-    def _frame(self, work: Callable[[Item], Answer], items: Sequence[Item]) -> Any:
+    def _frame(self, work: Callable[[Item], Answer], items: Sequence[Item], stage: str, counts: Counts) -> Any:
         """A frame whose partitions are the tasks; many items travel as its rows, each to the task that works on it."""
-        packed = [pickle.dumps(item) for item in items]
+        packed, names = [pickle.dumps(item) for item in items], tuple(counts)
+        answers = declared(_ANSWERS, names)
         if sum(map(len, packed)) <= FEW_BYTES:
 
             def numbered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 for batch in batches:
                     for at in batch.column(0).to_pylist():
-                        yield _answer(work, at, packed[at])
+                        yield _answer(work, counts, at, packed[at])
 
-            return self.spark.range(0, len(items), 1, len(items)).mapInArrow(numbered, _ANSWERS)
+            numbers = self.spark.range(0, len(items), 1, len(items))
+            return shown(numbers.mapInArrow(numbered, answers), stage, names)
 
         def carried(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for at, item in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    yield _answer(work, at, item)
+                    yield _answer(work, counts, at, item)
 
         rows = pa.table({"at": pa.array(range(len(items)), pa.int64()), "item": pa.array(packed, pa.binary())})
-        frame = self.spark.createDataFrame(rows)
-        return frame.repartitionByRange(len(items), "at").mapInArrow(carried, _ANSWERS)
+        frame = self.spark.createDataFrame(rows).repartitionByRange(len(items), "at")
+        return shown(frame.mapInArrow(carried, answers), stage, names)
 
 
 class ClockedTasks:
@@ -185,12 +194,13 @@ class ClockedTasks:
         stage: str,
         report: Report | None,
         about: str = "",
+        counts: Counts | None = None,
     ) -> list[Answer]:
         if not items:
             return []
         before = len(self.measured)
         with self._clock.stage(stage):
-            found = self._tasks.run(work, items, stage=stage, report=report, about=about)
+            found = self._tasks.run(work, items, stage=stage, report=report, about=about, counts=counts)
             for each in self.measured[before:]:
                 if each.stage == stage:
                     spent = (each.task_seconds, each.longest_seconds)
@@ -200,11 +210,13 @@ class ClockedTasks:
         return found
 
 
-def _answer(work: Callable[[Any], Any], at: int, item: bytes) -> pa.RecordBatch:
+def _answer(work: Callable[[Any], Any], counts: Counts, at: int, item: bytes) -> pa.RecordBatch:
     begin = time.perf_counter()
     answer = _attempt(work, pickle.loads(item))
     packed = pickle.dumps((at, answer, time.perf_counter() - begin))
-    return pa.RecordBatch.from_pydict({"answer": [packed]}, _SCHEMA)
+    kind, value = answer
+    numbers = [count(value) if kind == "answer" else 0 for count in counts.values()]
+    return pa.RecordBatch.from_pydict({"answer": [packed], **counted(numbers)})
 
 
 def _attempt(work: Callable[[Item], Answer], item: Item) -> tuple[str, Any]:

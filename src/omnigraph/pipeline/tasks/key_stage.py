@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.values.arrow import table_types
@@ -59,7 +60,7 @@ class KeyStage:
             return [keyed_part(root, catalog, mode, part, partitions) for part in parts]
 
         groups = list(grouped([(part, part.rows) for part in lacking], self.tuning.bucket_rows))
-        done = self.tasks.run(key, groups, stage="keys", report=self.report)
+        done = self.tasks.run(key, groups, stage="keys", report=self.report, counts={"rows": _rows})
         known = {part.location: part for found in done for part in found}
         return {name: tuple(known.get(part.location, part) for part in mine) for name, mine in job.parts.items()}
 
@@ -78,19 +79,25 @@ class KeyStage:
                 wanted += [(place, CommittedKeys(keys, group)) for group in groups]
         for key in places.values():
             self._committed.setdefault(key, ())
-        for (place, _), found in zip(wanted, self._write(job, [keys for _, keys in wanted]), strict=True):
+        for (place, _), (_, found) in zip(wanted, self._write(job, [keys for _, keys in wanted]), strict=True):
             self._committed[places[place]] += tuple(found)
         return replace(job, committed={place: self._committed[key] for place, key in places.items()})
 
-    def _write(self, job: CheckJob, wanted: Sequence[CommittedKeys]) -> list[list[str]]:
+    def _write(self, job: CheckJob, wanted: Sequence[CommittedKeys]) -> list[tuple[int, list[str]]]:
+        """Partition the keys of committed rows: how many they are, and where they are now."""
         place, batch = f"{load_directory(self.load_id)}/committed", self.tuning.bucket_rows
         bare = replace(job, parts={})
 
-        def write(keys: CommittedKeys) -> list[str]:
+        def write(keys: CommittedKeys) -> tuple[int, list[str]]:
             table = bare.view.table(table_types(bare.catalog)[keys.keys.table_key])
-            return write_committed_keys(f"{place}/{keys.keys.number}", table, keys, bare.partitions, batch)
+            places = write_committed_keys(f"{place}/{keys.keys.number}", table, keys, bare.partitions, batch)
+            return table.count_rows(fragments=keys.fragments), places
 
-        return self.tasks.run(write, wanted, stage="keys", report=self.report)
+        return self.tasks.run(write, wanted, stage="keys", report=self.report, counts={"rows": itemgetter(0)})
+
+
+def _rows(mine: Sequence[Part]) -> int:
+    return sum(part.rows for part in mine)
 
 
 def needed(job: CheckJob) -> list[Place]:

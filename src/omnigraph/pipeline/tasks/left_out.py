@@ -60,6 +60,11 @@ class Joined:
     def __add__(self, other: Joined) -> Joined:
         return Joined(self.files | other.files, self.counts + other.counts)
 
+    @property
+    def total(self) -> int:
+        """How many rows these are."""
+        return self.counts.total()
+
 
 # --- while checking ------------------------------------------------------------------------------------
 

@@ -292,7 +292,7 @@ class _Load:
         )
 
     def _staged(self) -> str:
-        """How much was staged, for people who watch: Spark shows no numbers of a Python task but in names of jobs."""
+        """How much was staged, for people who look at the list of jobs, or use Connect."""
         rows = sum(part.rows for mine in self.staging.parts.values() for part in mine)
         return f"{rows:,} rows staged, {self.refused.total():,} refused, {self.staging.bytes:,} bytes"
 
@@ -330,7 +330,7 @@ class _Load:
         if self._skips and named.rank == 1 and self._leave_out(found):
             return True
         told = self.request.rejects is not None
-        joined = self.staging.joined(named.files, in_words=told)
+        joined = self.staging.joined(named.files, "rejects", in_words=told)
         for (_, code), count in joined.counts.items():
             self._refused_in_sets[code] += count
         self._name(named)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -82,7 +83,10 @@ def arrange(
         for group in _groups([part for part in mine if part.location in matched], share)
     ]
     bare = replace(job, parts={})
-    for done in tasks.run(lambda group: _taken_apart(bare, group), groups, stage="replace", report=report):
+    counts = {"rows": attrgetter("replaced")}
+    for done in tasks.run(
+        lambda group: _taken_apart(bare, group), groups, stage="replace", report=report, counts=counts
+    ):
         found[done.table_key] += done
     scattered = [sets for each in found.values() for sets in _scattered(bare, each)]
     places = tasks.run(lambda sets: _joined(bare.root, sets), scattered, stage="replace", report=report)

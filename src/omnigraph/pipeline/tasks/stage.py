@@ -107,6 +107,15 @@ class Staged:
     def rows(self) -> int:
         return sum(part.rows for part in self.parts)
 
+    @property
+    def rejects(self) -> int:
+        return self.refused.total()
+
+    @property
+    def vectors(self) -> int:
+        """How many vectors were computed."""
+        return sum(self.embeddings.filled.values())
+
 
 def stage_split(job: StageJob, split: Split, left_out: str = "") -> Staged:
     """Decode, check and write one split, but for the rows that a file names; the same call gives the same rows and ids

@@ -6,7 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from operator import attrgetter
+from typing import Any, Literal
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.embeddings.cache import shared
@@ -17,7 +18,7 @@ from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.ids import reserve_ulids
 from omnigraph.pipeline.tasks.buckets import partitions_for
-from omnigraph.pipeline.tasks.jobs import Tasks
+from omnigraph.pipeline.tasks.jobs import Counts, Tasks
 from omnigraph.pipeline.tasks.key_rows import place_of_code
 from omnigraph.pipeline.tasks.key_sets import Part
 from omnigraph.pipeline.tasks.left_out import NOWHERE, Findings, Joined, join_findings, shares
@@ -47,6 +48,11 @@ from omnigraph.storage.manifest.snapshot import Snapshot
 
 # What a row of key columns takes in a check, with the tables that compare it.
 _ROW_BYTES = 128
+# What Spark shows of the tasks that stage: what they keep, what they refuse, and what they have read.
+_STAGED: Counts = {"rows": attrgetter("rows"), "rejects": attrgetter("rejects"), "bytes": attrgetter("bytes")}
+_EMBEDDED: Counts = {"vectors": attrgetter("vectors")}
+_UNPACKED: Counts = {"bytes": lambda pieces: sum(piece.size for piece in pieces)}
+_STAGED_AGAIN: Counts = {"rows staged again": attrgetter("rows")}
 # Used as the number of rows where it is unknown: enough partitions for a load of any size that is usual.
 MANY_ROWS = 16 << 20
 
@@ -222,12 +228,20 @@ class Staging:
         """The first refusals of rows by themselves, with file and line."""
         return row_refusals(self.splits, self._staged)
 
-    def joined(self, files: Sequence[Findings], *, in_words: bool = False) -> Joined:
-        """What checks have found about rows of the parts as they are, joined by split."""
+    def joined(
+        self, files: Sequence[Findings], as_: Literal["rejects", "left out"] = "left out", *, in_words: bool = False
+    ) -> Joined:
+        """What checks have found about rows of the parts as they are, joined by split; Spark shows how many rows that
+        is, as refused ones or as others."""
         count, place = len(self.splits), self._place("left-out")
         shared = Shared(tuple(files), place)
         work = list(shares(count, 2 * self.tasks.cores, self._left_out))
-        answers = self._run("join", lambda share: join_findings(place, shared.value, share, in_words=in_words), work)
+        answers = self._run(
+            "join",
+            lambda share: join_findings(place, shared.value, share, in_words=in_words),
+            work,
+            {as_: attrgetter("total")},
+        )
         return sum(answers, Joined())
 
     def leave_out(self, joined: Joined, *, told: bool = False) -> None:
@@ -237,13 +251,13 @@ class Staging:
 
     def stage_again(self, joined: Joined) -> None:
         """Stage the splits that have lost rows."""
-        self._stage(self._located(joined.files))
+        self._stage(self._located(joined.files), again=True)
 
     def take_back(self) -> None:
         """Stage again what was left out."""
         splits = self._located(self._left_out)
         self._left_out, self._told = {}, set()
-        self._stage(splits)
+        self._stage(splits, again=True)
 
     def placed(self, found: Sequence[Violation]) -> list[Violation]:
         """Findings whose lines are row codes, with file and physical line; their splits are decoded once more."""
@@ -275,10 +289,11 @@ class Staging:
         self._run("rejects", lambda item: reject_split(job, *item, splits=count), items)
         join_rejects(wanted, [path for _, _, path in items])
 
-    def _stage(self, splits: Sequence[Split]) -> None:
+    def _stage(self, splits: Sequence[Split], *, again: bool = False) -> None:
         job = self.job
         items = [(split, self._left_out.get(split.index, "")) for split in splits]
-        for staged in self._run("stage", lambda item: stage_split(job, *item), items):
+        counts = _STAGED_AGAIN if again else {**_STAGED, **(_EMBEDDED if job.fill.embedder is not None else {})}
+        for staged in self._run("stage", lambda item: stage_split(job, *item), items, counts):
             self._staged[staged.split] = staged
 
     def _located(self, splits: Collection[int]) -> list[Split]:
@@ -307,8 +322,10 @@ class Staging:
             violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
         )
 
-    def _run(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        return self.tasks.run(work, items, stage=stage, report=self.request.progress)
+    def _run(
+        self, stage: str, work: Callable[[Any], Any], items: Sequence[Any], counts: Counts | None = None
+    ) -> list[Any]:
+        return self.tasks.run(work, items, stage=stage, report=self.request.progress, counts=counts)
 
 
 def _unpacked(
@@ -317,7 +334,9 @@ def _unpacked(
     """The pieces of sources that would otherwise be one task each."""
     wanted = [source for source in sources if wants_unpacking(source, tuning.split_bytes)]
     scratch, size = f"{place.root.uri}/{parts.load_directory(place.load_id)}", tuning.split_bytes
-    found = tasks.run(lambda each: unpack(each, scratch, size), wanted, stage="unpack", report=request.progress)
+    found = tasks.run(
+        lambda each: unpack(each, scratch, size), wanted, stage="unpack", report=request.progress, counts=_UNPACKED
+    )
     return dict(zip(wanted, found, strict=True))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from omnigraph.checkpoints import checkpoint
 from omnigraph.errors import StorageError
 from omnigraph.pipeline.spark.session import activated, spark_session
-from omnigraph.pipeline.tasks.jobs import Answer, Item, Measured, SparkTasks
+from omnigraph.pipeline.tasks.jobs import Answer, Counts, Item, Measured, SparkTasks
 from omnigraph.pipeline.tasks.watching import Progress, Report
 
 _LOOK_SECONDS = 0.25
@@ -50,6 +50,7 @@ class StartingTasks:
         stage: str,
         report: Report | None,
         about: str = "",
+        counts: Counts | None = None,
     ) -> list[Answer]:
         done = self._run_here(work, items, stage, report) if self._here else []
         rest = items[len(done) :]
@@ -57,7 +58,7 @@ class StartingTasks:
             return done
         spark = self._session()
         before = len(spark.measured)
-        found = spark.run(work, rest, stage=stage, report=report, about=about)
+        found = spark.run(work, rest, stage=stage, report=report, about=about, counts=counts)
         self.measured += spark.measured[before:]
         return [*done, *found]
 

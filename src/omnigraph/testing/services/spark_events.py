@@ -42,17 +42,38 @@ def attempts(place: Path) -> list[Attempt]:
     for log in sorted(place.iterdir()):
         stages.clear()
         for event in _events(log):
-            if event["Event"] == "SparkListenerJobStart":
-                group = event["Properties"].get("spark.jobGroup.id", "")
-                stages.update(dict.fromkeys(event["Stage IDs"], group.removeprefix(_GROUP)))
-            elif event["Event"] in ("SparkListenerTaskStart", "SparkListenerTaskEnd"):
+            stages.update(_started(event))
+            if event["Event"] in ("SparkListenerTaskStart", "SparkListenerTaskEnd"):
                 found[log, event["Task Info"]["Task ID"]] = _attempt(event, stages)
     return list(found.values())
+
+
+def sums(place: Path) -> dict[str, Counter[str]]:
+    """What Spark says that all tasks of each stage of ours have counted."""
+    stages: dict[int, str] = {}
+    found: dict[str, Counter[str]] = {}
+    for log in sorted(place.iterdir()):
+        stages.clear()
+        for event in _events(log):
+            stages.update(_started(event))
+            if event["Event"] == "SparkListenerStageCompleted":
+                info = event["Stage Info"]
+                mine = {each["Name"]: int(each["Value"]) for each in info["Accumulables"] if not each["Internal"]}
+                found.setdefault(stages.get(info["Stage ID"], ""), Counter()).update(mine)
+    return found
 
 
 def twice(found: Iterable[Attempt]) -> Counter[str]:
     """How many tasks were attempted a second time while the first attempt went on, by stage."""
     return Counter(stage for stage, _ in {(each.stage, each.task) for each in found if each.speculative})
+
+
+def _started(event: dict[str, Any]) -> dict[int, str]:
+    """The stages of Spark that a job brings, by the name of ours."""
+    if event["Event"] != "SparkListenerJobStart":
+        return {}
+    group = event["Properties"].get("spark.jobGroup.id", "")
+    return dict.fromkeys(event["Stage IDs"], group.removeprefix(_GROUP))
 
 
 def _attempt(event: dict[str, Any], stages: dict[int, str]) -> Attempt:
