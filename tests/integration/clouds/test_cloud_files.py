@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import omnigraph as og
 from omnigraph.engine.changes.output_file import output_file
 from omnigraph.engine.intake.inputs.files import (
     discard_tree,
@@ -323,6 +324,19 @@ def test_wrong_credentials_are_said_to_be_wrong(
     )
     with pytest.raises(StorageError, match=expected) as refused:
         READS.get(how, lambda path: put(path, b"x"))(f"{place}/absent.jsonl")
+    assert refused.value.kind == "Configuration"
+    assert_plain(refused.value)
+
+
+def test_a_graph_that_is_opened_with_wrong_credentials_says_so(
+    place: str, store: CloudServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if store.scheme not in SECRETS:
+        pytest.skip("the emulator of Google checks no credentials")
+    og.init(f"{place}/graph", "node Person { name: String @key }").close()
+    monkeypatch.setenv(SECRETS[store.scheme], "d3Jvbmc=")
+    with pytest.raises(StorageError, match="the store refuses these credentials") as refused:
+        og.open(f"{place}/graph")
     assert refused.value.kind == "Configuration"
     assert_plain(refused.value)
 

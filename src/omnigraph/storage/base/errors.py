@@ -49,7 +49,10 @@ _DAMAGE_WORDS = (
 _INTERRUPT_WORD = "KeyboardInterrupt"
 # What S3, Azure and Google answer.
 _CODE = re.compile(r"<Code>(\w+)</Code>")
+_REFUSED = re.compile(r"status code: 40[13]\b")
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|The specified bucket does not exist")
+# Where clients ask for the identity of the machine, and what that of Azure says without an account.
+_NO_IDENTITY = ("169.254.169.254", "169.254.170.2", "metadata.google.internal", "Account must be specified")
 # What the client of every object store says about a request that failed.
 _STORE_FAILURE = re.compile(
     r"Error performing (?P<method>[A-Z]+) (?P<url>[^ ?]+)\S* in (?P<time>[0-9.]+[a-zµ]+)"
@@ -168,6 +171,11 @@ def refusal_code(text: str) -> str | None:
     return None if found is None else found[1]
 
 
+def lacks_identity(text: str) -> bool:
+    """Whether a client found no credentials, and then asked in vain who the machine is."""
+    return any(words in text for words in _NO_IDENTITY)
+
+
 def brief(error: BaseException) -> str:
     """What an exception says, in one line."""
     # Lance appends its Rust source positions after ", /home/runner/"; they do not help the reader.
@@ -176,9 +184,15 @@ def brief(error: BaseException) -> str:
         return type(error).__name__
     if _NO_BUCKET.search(text):
         return "the bucket does not exist, or these credentials cannot see it; create it first"
+    if lacks_identity(text):
+        return "there are no credentials for the store; set its variables, or run where the machine has a role"
     line = text.splitlines()[0]
     found = _STORE_FAILURE.search(line)
     if found is None:
         return line
     tries = "" if found["retries"] is None else f" after {found['retries']} retries in {found['time']}"
-    return f"{found['method']} {found['url']} failed{tries}: {found['reason']}"
+    reason = found["reason"]
+    if _REFUSED.search(reason):
+        code = refusal_code(text)
+        reason = "the store refuses these credentials" + (f" ({code})" if code else "")
+    return f"{found['method']} {found['url']} failed{tries}: {reason}"

@@ -18,7 +18,7 @@ from obstore import exceptions
 
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError
 from omnigraph.storage.base.clouds import CLOUDS, cloud_uri
-from omnigraph.storage.base.errors import brief, is_no_container, refusal_code
+from omnigraph.storage.base.errors import brief, is_no_container, lacks_identity, refusal_code
 from omnigraph.storage.base.layout import Root, is_storable, normalize_root
 from omnigraph.storage.base.objects_remote import error_kind, open_store
 
@@ -28,8 +28,6 @@ _WHOLE_BYTES = 128 << 10
 _AHEAD_BYTES = 4 << 20
 # S3 takes ten thousand parts, so the largest file is 160 GiB; three of them are on their way at once.
 _PART_BYTES, _PARTS = 16 << 20, 3
-# Where clients look for the identity of a machine that has none.
-_NO_IDENTITY = ("169.254.169.254", "169.254.170.2", "metadata.google.internal", "Account must be specified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,8 @@ def missing(uri: str) -> NotFound:
 class ObjectReader:
     """The bytes of one object; `ahead` is for readers that go through it from the front.
 
-    The first answer says how large it is and which version this is; later ones have to be of the same.
+    The first answer says how large it is and which version this is; later ones have to be of the same. What went wrong
+    stays in `failure`, because not everything in Arrow hands errors on as they are.
     """
 
     def __init__(self, uri: str, *, ahead: bool = False) -> None:
@@ -129,9 +128,14 @@ class ObjectReader:
         self._at = 0
         self._held, self._held_from = memoryview(b""), 0
         self.closed = False
+        self.failure: OmnigraphError | None = None
 
     def read(self, count: int = -1) -> Any:
         """The next bytes, all of the rest without a number; fewer only at the end."""
+        with self._noted():
+            return self._read(count)
+
+    def _read(self, count: int) -> Any:
         if count is None or count < 0:
             count = self.size() - self._at
         begin, end = self._at, self._at + count
@@ -161,7 +165,7 @@ class ObjectReader:
     def size(self) -> int:
         """How many bytes there are."""
         if self._size is None:
-            with _told(self._name, "read"):
+            with self._noted(), _told(self._name, "read"):
                 self._note(obstore.head(self._name.store, self._name.key))
         assert self._size is not None
         return self._size
@@ -220,6 +224,14 @@ class ObjectReader:
                 if self._size is None and begin >= self.size():
                     return b""
                 raise
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except OmnigraphError as error:
+            self.failure = error
+            raise
 
     def _note(self, meta: Any) -> None:
         self._size, self._version = meta["size"], meta["e_tag"]
@@ -298,9 +310,9 @@ def _told_plainly(name: ObjectName, done: str, error: Exception) -> OmnigraphErr
     kind = error_kind(error)
     if is_no_container(text):
         return _no_container(name, done)
-    if kind == "NotFound":
-        return _absent(name) if done == "read" else _no_container(name, done)
-    if any(words in text for words in _NO_IDENTITY):
+    if kind == "NotFound" and done == "read":
+        return _absent(name)
+    if lacks_identity(text):
         named = " or ".join(cloud.example)
         return StorageError(f"{what}: there are no credentials for it; set {named}", kind="Configuration")
     if kind == "Configuration":

@@ -15,6 +15,7 @@ from omnigraph.cli.call import Call
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.change_text import JsonBlock, TextBlock, cause_json, change_json
 from omnigraph.errors import BadRequest, Conflict
+from omnigraph.storage.base.clouds import is_remote
 
 if TYPE_CHECKING:
     from omnigraph.engine.changes.block import Block
@@ -161,6 +162,8 @@ def baseline(call: Call) -> None:
     """Everything a branch holds as a file, and the cursor from which its changes continue."""
     from omnigraph.engine.changes.output_file import output_file
 
+    if is_remote(call.value("--out")):
+        raise BadRequest("a baseline is written to a file of this machine, where others see it replaced at once")
     path = Path(call.value("--out"))
     with read_target(call).reader() as graph, _locked(path):
         with output_file(path) as file:

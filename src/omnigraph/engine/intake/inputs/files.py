@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -87,7 +87,7 @@ def open_input(path: str) -> pa.NativeFile:
     if is_remote(path):
         from omnigraph.storage.base.object_files import ObjectReader
 
-        return pa.PythonFile(ObjectReader(path), mode="r")
+        return _Download(ObjectReader(path), mode="r")
     try:
         return pafs.LocalFileSystem().open_input_file(path)
     except (OSError, ValueError) as error:
@@ -131,11 +131,22 @@ def discard_tree(directory: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+class _Download(pa.PythonFile):  # type: ignore[misc,unused-ignore]
+    """An object that is read; `failure` is what went wrong."""
+
+    def __init__(self, reader: Any, mode: str) -> None:
+        self._reader = reader  # the rest is done where Arrow makes the object
+
+    @property
+    def failure(self) -> OmnigraphError | None:
+        return cast("OmnigraphError | None", self._reader.failure)
+
+
 class _Upload(pa.PythonFile):  # type: ignore[misc,unused-ignore]
     """An object that is written; an error in between leaves none behind."""
 
     def __init__(self, writer: Any, mode: str) -> None:
-        self._writer = writer  # the rest is done where Arrow makes the object
+        self._writer = writer
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if kind is not None:
