@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
-
-
-class Readable(Protocol):
-    """What is read from."""
-
-    def read(self, size: int = -1, /) -> bytes: ...
 
 
 class BlankLines:
@@ -61,19 +53,3 @@ def _may_have_blank_lines(text: bytes, end: int) -> bool:
     if text.startswith((b"\n", b"\r")) or text.find(b"\n\n", 0, end) >= 0:
         return end > 0
     return text.find(b"\r", 0, end) >= 0 and text.find(b"\n\r\n", 0, end) >= 0
-
-
-class Watched:
-    """A file that Arrow reads from; every byte is also shown to a watcher."""
-
-    def __init__(self, file: Readable, blank: BlankLines) -> None:
-        self._file, self._blank = file, blank
-        self.closed = False
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
-        self._blank.feed(data)
-        return data
-
-    def close(self) -> None:
-        """Nothing: the opener of the file closes it."""

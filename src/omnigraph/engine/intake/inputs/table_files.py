@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.intake.columns.views import schema_without_views, without_views
-from omnigraph.engine.intake.inputs.csv_lines import BlankLines, Watched
+from omnigraph.engine.intake.inputs.csv_lines import BlankLines
 from omnigraph.engine.intake.inputs.files import open_input, open_stream
 from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
+from omnigraph.engine.intake.inputs.read_ahead import ReadAheadFile
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.base.clouds import is_remote
 from omnigraph.storage.base.layout import Address, normalize_root
@@ -164,14 +165,13 @@ def _csv(path: str, form: Form, columns: Columns, block: int) -> Iterator[pa.Tab
     convert = pcsv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
     convert.null_values = [""]
     if columns.as_text:
-        with _open_text(path, form) as file:
+        with ReadAheadFile(_open_text(path, form)) as file:
             first = pcsv.open_csv(file, reading, parsing)
             convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
-    with _open_text(path, form) as file:
-        if columns.blank is not None:
-            columns.blank.restart()
-        source = file if columns.blank is None else Watched(file, columns.blank)
-        for batch in pcsv.open_csv(source, reading, parsing, convert):
+    if columns.blank is not None:
+        columns.blank.restart()
+    with ReadAheadFile(_open_text(path, form), None if columns.blank is None else columns.blank.feed) as file:
+        for batch in pcsv.open_csv(file, reading, parsing, convert):
             yield pa.Table.from_batches([batch])
 
 
@@ -211,7 +211,7 @@ def _json(path: str, columns: Columns, block: int) -> Iterator[pa.Table]:
     objects = _names_of_objects(path) if any(kind.scalar == "Blob" for kind in columns.kinds.values()) else set()
     shape = pa.schema([(name, _read_as(prop, in_object=name in objects)) for name, prop in columns.kinds.items()])
     parsing = pj.ParseOptions(explicit_schema=shape, unexpected_field_behavior="infer", newlines_in_values=False)
-    with open_stream(path) as file:
+    with ReadAheadFile(open_stream(path)) as file:
         for batch in pj.open_json(file, pj.ReadOptions(block_size=block), parsing):
             table = pa.Table.from_batches([batch])
             # A column of the explicit schema appears whether or not the file has it.

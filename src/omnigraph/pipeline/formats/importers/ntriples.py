@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from omnigraph.engine.intake.inputs.files import list_files, open_stream
+from omnigraph.engine.intake.inputs.read_ahead import ReadAheadFile
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.formats.importers.bundle import Bundle, Links, Nodes, attribute, bundle, with_labels
 
@@ -44,7 +45,7 @@ def _triples(path: str) -> pa.Table:
     reading = pcsv.ReadOptions(block_size=_BLOCK, column_names=["line"])
     parsing = pcsv.ParseOptions(delimiter="\x1f", quote_char=False, ignore_empty_lines=True)
     try:
-        with open_stream(path) as file:
+        with ReadAheadFile(open_stream(path)) as file:
             convert = pcsv.ConvertOptions(column_types={"line": pa.utf8()})
             lines = pcsv.read_csv(file, reading, parsing, convert)["line"]
     except pa.ArrowInvalid as error:
