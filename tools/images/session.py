@@ -179,7 +179,6 @@ class Session:
             begin = time.monotonic()
             with started(job, self.network, self.place / job.name, secret) as running:
                 output = _passed(running, 300)
-                peak = _mebibytes(running.memory())
             seconds = time.monotonic() - begin
             done = json.loads(output[output.index("{") :])
             _check((done["runner"], done["total_entities"]) == ("spark", PEOPLE + FOLLOWS), f"the load: {done}")
@@ -190,7 +189,7 @@ class Session:
         _check(rows == [expected] and commits == 2, f"what the graph has: {rows}, {commits} commits")
         told(f"{job.name}: {' '.join(job.args)}")
         told(f"  on {job.environment['OMNIGRAPH_SPARK_MASTER']}: {done['total_entities']} entities in {seconds:.0f} s")
-        told(f"  read back from {args[2]}: {rows[0]}, {commits} commits; memory at most {peak}")
+        told(f"  read back from {args[2]}: {rows[0]}, {commits} commits")
         told(f"  new executors on: {', '.join(used) or 'none'}")
 
 

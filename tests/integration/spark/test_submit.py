@@ -113,7 +113,7 @@ def test_a_packed_environment_is_all_that_workers_get(tmp_path: Path, monkeypatc
 
 @pytest.mark.slow
 def test_the_roles_of_the_image_are_a_cluster_that_loads(tmp_path: Path) -> None:
-    """There is no Docker where the tests run; what the image starts is started here."""
+    """What the image starts, as processes; `make image-session` runs the image itself."""
     with ExitStack() as held:
         ports = [held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(2)]
     master, connect = f"spark://127.0.0.1:{ports[0]}", f"sc://127.0.0.1:{ports[1]}"
