@@ -21,8 +21,10 @@ from outcomes import inline
 import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
+from omnigraph.engine.intake import sources
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, OmnigraphError, ValueViolation
 from omnigraph.pipeline.tasks import load as load_tasks
+from omnigraph.pipeline.tasks import unpack
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
@@ -627,3 +629,81 @@ def test_a_large_csv_file_is_shared_by_many_tasks_and_keeps_its_lines(
     stages = {stage.name: stage.tasks for stage in cut.clock.profile(0).stages}
     assert (stages["unpack"], stages["stage"] > 5) == (1, True)
     assert "unpack" not in {stage.name for stage in whole.clock.profile(0).stages}
+
+
+# --- files that change, and files that are named twice ------------------------------------------------------------
+
+
+CHANGES = {
+    "cut off": lambda path: path.write_bytes(lines(person("z"))),
+    "written again": lambda path: path.write_text(path.read_text().replace("n1", "m1")),
+    "longer": lambda path: path.write_bytes(path.read_bytes() + lines(person("z"))),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_a_file_that_changes_while_tasks_read_it_is_refused(graph: og.Graph, tmp_path: Path, change: Any) -> None:
+    path = tmp_path / "people.jsonl"
+    path.write_bytes(lines(*[person(f"n{at}", role="admin") for at in range(60)]))
+    before = exported(graph)
+    done: list[Progress] = []
+
+    def watched(progress: Progress) -> None:
+        if progress.stage == "stage" and progress.done == 2 and not done:
+            done.append(progress)
+            change(path)
+
+    told = "was changed while it was loaded" if change is not CHANGES["gone"] else "there is no file|is not on|changed"
+    with pytest.raises((BadRequest, NotFound), match=told):
+        run(access(graph), request(str(path), progress=watched))
+    assert done
+    assert exported(graph) == before
+
+
+def test_a_compressed_file_that_changes_while_it_is_taken_apart_is_refused(
+    graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "people.jsonl.gz"
+    path.write_bytes(gzip.compress(lines(*[person(f"n{at}") for at in range(2_000)])))
+    real = unpack.open_output
+
+    def changing(place: str) -> Any:
+        path.write_bytes(gzip.compress(lines(*[person(f"m{at}") for at in range(2_000)])))
+        return real(place)
+
+    monkeypatch.setattr(unpack, "open_output", changing)
+    with pytest.raises(BadRequest, match="was changed while it was loaded"):
+        run(access(graph), request(str(path)))
+    assert graph.query("query q() { match { $p: Person } return { count($p) as n } }").rows() == [{"n": 0}]
+
+
+@pytest.mark.parametrize("kind", ["records", "table"])
+def test_a_file_that_changes_while_this_process_reads_it_is_refused(
+    graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    path = tmp_path / ("people.jsonl" if kind == "records" else "people.csv")
+    path.write_bytes(lines(person("a")) if kind == "records" else b"name\na\n")
+    name = "decode_ndjson" if kind == "records" else "decode_table_file"
+    real = getattr(sources, name)
+
+    def decoded(*given: Any, **more: Any) -> Any:
+        with path.open("a") as file:
+            file.write("\n")
+        return real(*given, **more)
+
+    monkeypatch.setattr(sources, name, decoded)
+    with pytest.raises(BadRequest, match="was changed while it was loaded"):
+        graph.load(path, runner="inline", **({} if kind == "records" else {"type": "Person"}))
+
+
+@pytest.mark.parametrize("runner", ["inline", "tasks"])
+def test_a_file_that_two_patterns_name_is_read_once(
+    graph: og.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runner: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "people.jsonl").write_bytes(lines(person("a"), person("b")))
+    (tmp_path / "knows.jsonl").write_bytes(lines(edge("Knows", "a", "b")))
+    given = ["people.jsonl", "*.jsonl", str(tmp_path / "knows.jsonl"), "./people.jsonl"]
+    done = run(access(graph), request(given)) if runner == "tasks" else graph.load(given, runner="inline")
+    assert (done.nodes, done.edges) == ({"Person": 2}, {"Knows": 1})

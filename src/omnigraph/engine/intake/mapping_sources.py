@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,7 +44,9 @@ class FileSource:
         if self.form.of(self.path) == "lance":
             return list(_datasets(self.path))
         endings = SUFFIXES[self.form.format] if self.form.format else _DEFAULT_SUFFIXES
-        return list_files(self.path, endings)
+        found = list_files(self.path, endings)
+        # Others may write to a database: it is read in one go, as of one moment.
+        return [replace(file, written=None) if self.form.of(file.path) in STORES else file for file in found]
 
 
 @dataclass(frozen=True, slots=True)

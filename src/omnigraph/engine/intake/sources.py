@@ -12,7 +12,15 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.frame_shape import FrameShape
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.intake.inputs.files import RECORD_SUFFIXES, TABLE_SUFFIXES, InputFile, list_files, open_stream
+from omnigraph.engine.intake.inputs.files import (
+    RECORD_SUFFIXES,
+    TABLE_SUFFIXES,
+    InputFile,
+    each_once,
+    list_files,
+    open_stream,
+    require_unchanged,
+)
 from omnigraph.engine.intake.mapping import MappedFile, described, mapped_files
 from omnigraph.engine.intake.mapping_check import check_mapping
 from omnigraph.engine.intake.ndjson import decode_ndjson
@@ -74,9 +82,9 @@ def record_bytes(data: Any) -> bytes:
 
 
 def input_files(data: Any, suffixes: Sequence[str] = RECORD_SUFFIXES) -> list[InputFile]:
-    """The files behind a path or a list of paths."""
+    """The files behind a path or a list of paths, each once."""
     paths = [data] if isinstance(data, str | os.PathLike) else list(data)
-    found = [file for path in paths for file in list_files(path, suffixes)]
+    found = each_once(file for path in paths for file in list_files(path, suffixes))
     if suffixes == RECORD_SUFFIXES:
         _require_records(found)
     return found
@@ -130,7 +138,10 @@ def _is_path(item: Any) -> bool:
 
 def _files(files: list[InputFile]) -> Decode:
     def decode(catalog: Catalog, intake: Intake) -> Decoded:
-        return merge_decoded([decode_ndjson(_read(file.path), catalog, intake, file=file.path) for file in files])
+        found = [decode_ndjson(_read(file.path), catalog, intake, file=file.path) for file in files]
+        for file in files:
+            require_unchanged(file)
+        return merge_decoded(found)
 
     return decode
 
@@ -145,14 +156,11 @@ def _read(path: str) -> bytes:
 
 def _tables(files: list[MappedFile]) -> Decode:
     def decode(catalog: Catalog, intake: Intake) -> Decoded:
-        return merge_decoded(
-            [
-                part
-                for each in files
-                for part in decode_table_file(
-                    each.file.path, catalog, each.frame, file=each.file.path, intake=intake, table=each.table
-                )
-            ]
-        )
+        found: list[Decoded] = []
+        for each in files:
+            path = each.file.path
+            found += decode_table_file(path, catalog, each.frame, file=path, intake=intake, table=each.table)
+            require_unchanged(each.file)
+        return merge_decoded(found)
 
     return decode

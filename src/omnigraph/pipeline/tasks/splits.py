@@ -122,7 +122,7 @@ def absolute(file: InputFile) -> InputFile:
         return file
     if not os.path.exists(file.path):
         raise NotFound(f"there is no file '{file.path}'")
-    return InputFile(os.path.abspath(file.path), file.size)
+    return replace(file, path=os.path.abspath(file.path))
 
 
 def _is_elsewhere(path: str) -> bool:

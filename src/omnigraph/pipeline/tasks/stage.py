@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.embedding import FillPlan
 from omnigraph.engine.intake.external_blobs import new_references, require_few
+from omnigraph.engine.intake.inputs.files import require_unchanged
 from omnigraph.engine.intake.records import LINE, Fill, Intake, TypeRows, concat_rows
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import to_stored
@@ -127,6 +128,7 @@ def stage_split(job: StageJob, split: Split, left_out: str = "") -> Staged:
             held.enter_context(failpoints.armed(job.failpoints, {"load.split_staged_at_first": split.index}))
         held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
         staged = _Stager(job, split, left_out).run()
+    _require_read_as_listed(split)
     if job.records and not staged.refused and not left_out:
         open_objects(job.root).write(record_name(job.load_id, split.index), _record(split, staged), durable=False)
     return staged
@@ -155,7 +157,9 @@ def decoded_places(
 ) -> dict[tuple[str, int], int]:
     """The lines of some rows of a split, by table and position among the rows that were staged."""
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
-        return _Stager(job.again(), split, left_out).places(wanted)
+        found = _Stager(job.again(), split, left_out).places(wanted)
+    _require_read_as_listed(split)
+    return found
 
 
 def refused_lines(job: StageJob, split: Split, reasons: Reasons) -> dict[int, list[Violation]]:
@@ -165,7 +169,15 @@ def refused_lines(job: StageJob, split: Split, reasons: Reasons) -> dict[int, li
     """
     with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
         alone = replace(job.again(), samples=None, write=False)
-        return _Stager(alone, split).refused_lines(reasons)
+        found = _Stager(alone, split).refused_lines(reasons)
+    _require_read_as_listed(split)
+    return found
+
+
+def _require_read_as_listed(split: Split) -> None:
+    """Every split of a file looks at the end whether it is still the one that was listed, so all have read the same."""
+    if split.piece is None:  # that of a file was written by this load, which has looked then
+        require_unchanged(split.source.file, split.source.shown)
 
 
 def generated_ids(job: StageJob, splits: int) -> range:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.intake.inputs.files import open_output, open_stream
+from omnigraph.engine.intake.inputs.files import open_output, open_stream, require_unchanged
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
@@ -47,6 +47,7 @@ def unpack(source: Source, place: str, piece_bytes: int) -> list[Unpacked]:
                 start, line = start + len(data), line + data.count(b"\n")
     except OSError as error:
         raise BadRequest(f"'{source.file.path}' cannot be read: {error}") from error
+    require_unchanged(source.file, source.shown)
     return found
 
 

@@ -6,10 +6,11 @@ import fnmatch
 import glob
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, cast
 
 import pyarrow as pa
@@ -27,10 +28,12 @@ _GLOB_CHARACTERS = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One file to read: its name as messages show it, and its size in bytes."""
+    """One file to read: its name as messages show it, its size in bytes, and when it was written last, if that is
+    looked at while it is loaded."""
 
     path: str
     size: int
+    written: str | None = None
 
     @property
     def compressed(self) -> bool:
@@ -53,6 +56,29 @@ def list_files(path: str | os.PathLike[str], suffixes: Sequence[str] = RECORD_SU
     if not found:
         raise NotFound(f"'{text}' contains no record files ({', '.join(suffixes)})")
     return found
+
+
+def each_once(files: Iterable[InputFile]) -> list[InputFile]:
+    """The files in their order, without those that were named before under another path or pattern."""
+    found: dict[str, InputFile] = {}
+    for file in files:
+        found.setdefault(file.path if is_remote(file.path) else os.path.abspath(file.path), file)
+    return list(found.values())
+
+
+def require_unchanged(file: InputFile, shown: str | None = None) -> None:
+    """BadRequest when a file is another one than it was when it was listed: some of it may have been read before."""
+    if file.written is None:
+        return
+    try:
+        now = _list_remote(file.path, ()) if is_remote(file.path) else _list_local(Path(file.path), ())
+    except (OSError, ValueError) as error:
+        raise _unreadable(file.path, error) from error
+    if [(each.size, each.written) for each in now] != [(file.size, file.written)]:
+        raise BadRequest(
+            f"'{shown or file.path}' was changed while it was loaded, so nothing was written; load it again when it is"
+            " complete"
+        )
 
 
 def names_in(directory: str) -> list[str] | None:
@@ -177,7 +203,15 @@ def _list_local(place: Path, endings: tuple[str, ...]) -> list[InputFile]:
         found = sorted(Path(name) for name in glob.glob(str(place), recursive=True) if os.path.isfile(name))
     else:
         found = [place]
-    return [InputFile(str(file), file.stat().st_size if file.exists() else 0) for file in found]
+    return [_local_file(file) for file in found]
+
+
+def _local_file(place: Path) -> InputFile:
+    try:
+        state = place.stat()
+    except FileNotFoundError:
+        return InputFile(str(place), 0)
+    return InputFile(str(place), state.st_size, str(state.st_mtime_ns) if S_ISREG(state.st_mode) else None)
 
 
 def _list_remote(text: str, endings: tuple[str, ...]) -> list[InputFile]:
@@ -185,7 +219,7 @@ def _list_remote(text: str, endings: tuple[str, ...]) -> list[InputFile]:
 
     alone = None if text.endswith("/") else find_object(text)
     if alone is not None:
-        return [InputFile(text, alone.size)]
+        return [InputFile(text, alone.size, str(alone.modified_at))]
     name = ObjectName.parse(text)
     fixed = list(takewhile(lambda segment: not _GLOB_CHARACTERS & set(segment), name.key.split("/")))
     found = list_objects(text, recursive=False)
@@ -195,7 +229,8 @@ def _list_remote(text: str, endings: tuple[str, ...]) -> list[InputFile]:
         pattern, bucket = name.key.split("/"), f"{name.bucket.uri}/"
         listed = list_objects("/".join([name.bucket.uri, *fixed]), recursive=True)
         found = [each for each in listed if _matches(pattern, each.uri.removeprefix(bucket).split("/"))]
-    return sorted((InputFile(each.uri, each.size) for each in found), key=lambda file: file.path)
+    files = (InputFile(each.uri, each.size, str(each.modified_at)) for each in found)
+    return sorted(files, key=lambda file: file.path)
 
 
 def _matches(pattern: Sequence[str], names: Sequence[str]) -> bool:
