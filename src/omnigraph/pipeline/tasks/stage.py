@@ -41,6 +41,7 @@ from omnigraph.storage.lance import parts
 from omnigraph.storage.manifest.snapshot import Snapshot
 
 PART_ROWS = 1 << 20
+_FAILPOINTS = ("load.split_begun_at_first", "load.split_staged_at_first", "load.split_staged")
 # Room for the ids one split may generate; splits follow each other, so generated ids ascend through the input.
 _IDS_PER_SPLIT = 1 << 40
 
@@ -125,7 +126,7 @@ def stage_split(job: StageJob, split: Split, left_out: str = "") -> Staged:
     with ExitStack() as held:
         if job.failpoints:
             # Each task is armed by itself, and `@n` means the n-th split nevertheless.
-            held.enter_context(failpoints.armed(job.failpoints, {"load.split_staged_at_first": split.index}))
+            held.enter_context(failpoints.armed(job.failpoints, dict.fromkeys(_FAILPOINTS, split.index)))
         held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
         staged = _Stager(job, split, left_out).run()
     _require_read_as_listed(split)
@@ -201,6 +202,8 @@ class _Stager:
 
     def run(self) -> Staged:
         """Write the good rows and say what was refused."""
+        if first_try():
+            failpoints.hit("load.split_begun_at_first")
         for key, rows in self._good_rows():
             if not self.job.write:
                 continue
@@ -213,6 +216,7 @@ class _Stager:
         self.staged.embeddings = self._filling.counts()
         if first_try():
             failpoints.hit("load.split_staged_at_first")
+        failpoints.hit("load.split_staged")
         return self.staged
 
     def places(self, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:

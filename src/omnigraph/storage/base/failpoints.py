@@ -48,7 +48,8 @@ _DECLARED = """
     branch_rename.post_native branch_rename.pre_seal branch_rename.post_seal
     branch_delete.pre_seal branch_delete.post_seal branch_delete.post_native branch_delete.before_table_cleanup
     cleanup.mid_reclaim
-    load.split_staged_at_first load.post_stage load.post_checks load.pre_discard
+    load.split_begun_at_first load.split_staged_at_first load.split_staged
+    load.post_stage load.post_checks load.pre_discard
     transfer.post_branch transfer.post_commit
     stream.post_load stream.post_merge stream.post_mark
     change_feed.post_capture change_feed.pre_table_open cleanup.table_gc

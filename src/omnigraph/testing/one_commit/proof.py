@@ -43,13 +43,15 @@ _PATIENCE_SECONDS = 900
 
 # The first attempt at the first split ends only when a second one has taken its place.
 _SLOW = "load.split_staged_at_first=sleep:600@1"
+# No attempt at the first split ends: the load would, or the attempt took the place of another that has still to write.
+_ENDLESS = "load.split_staged=sleep:600@1"
 
 # (what happens, at which moment the driver dies, failpoints, what must be left); see `child.drive`.
 _ENDINGS: tuple[tuple[str, str, str, Ending], ...] = (
     ("undisturbed", "", "", "new"),
     ("every worker killed once", "", "load.split_staged_at_first=kill", "new"),
     ("driver killed: reading", "stage", "", "old"),
-    ("driver killed: writing parts", "written", "", "old"),
+    ("driver killed: writing parts", "written", _ENDLESS, "old"),
     ("driver killed: parts written", "", "load.post_stage=kill", "old"),
     ("driver killed: checking", "check", "", "old"),
     ("driver killed: checked", "", "load.post_checks=kill", "old"),
@@ -117,8 +119,10 @@ def trials(*, speculation: bool = False) -> Iterator[Trial]:
     for mode in MODES:
         for what, moment, spec, ending in _ENDINGS:
             if speculation:
-                spec = ";".join(filter(None, (_SLOW, spec)))
-                moment = "written twice" if moment == "written" else moment
+                if moment == "written":
+                    moment = "written twice"
+                else:
+                    spec = ";".join(filter(None, (_SLOW, spec)))
             yield Trial(mode, what, moment, spec, ending)
 
 
