@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -113,8 +114,7 @@ def _selected(
     """The columns to use, under their field names."""
     table = _without_index(table, info)
     names = table.column_names
-    if len(set(names)) != len(names):
-        raise BadRequest(f"the frame has several columns of one name: {', '.join(sorted(names))}")
+    require_one_of_each(f"'{file}'" if file else "the frame", names)
     chosen: dict[str, str] = {}
     for target, source in (mapping or {}).items():
         if source not in names:
@@ -142,6 +142,17 @@ def missing_column(
     """The error of a column that a mapping names and a file does not have."""
     entry = f"the mapping of '{type_name}'" + (f" in {mapping}" if mapping is not None else "")
     return BadRequest(f"{file} has no column '{column}', which {entry} names for '{field}' (it has {', '.join(names)})")
+
+
+def require_one_of_each(place: str, names: Sequence[str], needed: Container[str] | None = None) -> None:
+    """BadRequest when several columns, or several of those that are needed, have one name."""
+    for name, times in Counter(names).items():
+        if times > 1 and (needed is None or name in needed):
+            at = " and ".join(str(position) for position, each in enumerate(names, 1) if each == name)
+            raise BadRequest(
+                f"{place} has {times} columns called '{name}' (columns {at}), and nothing says which one is meant:"
+                " rename all but one of them"
+            )
 
 
 def require_field(info: TableType, name: str) -> None:

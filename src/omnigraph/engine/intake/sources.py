@@ -20,6 +20,7 @@ from omnigraph.engine.intake.inputs.files import (
     list_files,
     open_stream,
     require_unchanged,
+    unreadable,
 )
 from omnigraph.engine.intake.mapping import MappedFile, described, mapped_files
 from omnigraph.engine.intake.mapping_check import check_mapping
@@ -151,7 +152,7 @@ def _read(path: str) -> bytes:
         try:
             return bytes(stream.read())
         except OSError as error:
-            raise BadRequest(f"'{path}' cannot be read: {error}") from error
+            raise unreadable(path, error) from error
 
 
 def _tables(files: list[MappedFile]) -> Decode:

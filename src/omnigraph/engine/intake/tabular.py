@@ -12,20 +12,19 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.compiler.types import PropType
 from omnigraph.engine.intake.columns.text_cells import typed_runs
 from omnigraph.engine.intake.frame_shape import FrameShape
+from omnigraph.engine.intake.frames import require_one_of_each
 from omnigraph.engine.intake.inputs.csv_lines import BlankLines
 from omnigraph.engine.intake.inputs.files import open_input
 from omnigraph.engine.intake.inputs.forms import Form
-from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
+from omnigraph.engine.intake.inputs.table_files import Columns, open_parquet, table_pieces
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake, merge_decoded
 from omnigraph.engine.intake.shape_reader import ShapeReader
 from omnigraph.engine.values.rowset import one_array
-from omnigraph.errors import BadRequest
 
 
 def decode_table_file(
@@ -100,7 +99,7 @@ def raw_pieces(
 ) -> Iterator[tuple[pa.RecordBatch | pa.Table, np.ndarray | None]]:
     """The columns that some of the types can use; the rows of text files with their lines."""
     if table is not None:
-        yield table, None
+        yield _of_one_name_each(table, path, readers), None
         return
 
     def wanted(names: Sequence[str]) -> list[str] | None:
@@ -116,14 +115,26 @@ def raw_pieces(
     line: int | None = None
     for piece in table_pieces(path, form, columns, groups):
         if blank is None:
-            yield piece, None
+            yield _of_one_name_each(piece, path, readers), None
             continue
         if line is None:
             header = 0 if form.names is not None else 1 + sum(name.count("\n") for name in piece.column_names)
             line = 1 + form.skip_rows + header
         for batch in piece.to_batches():
             counted, line = _lines(batch, line)
-            yield batch, blank.shifted(counted)
+            yield _of_one_name_each(batch, path, readers), blank.shifted(counted)
+
+
+def _of_one_name_each(
+    rows: pa.RecordBatch | pa.Table, path: str, readers: Sequence[ShapeReader]
+) -> pa.RecordBatch | pa.Table:
+    """The rows without columns that share their name, which no type may need."""
+    names = rows.schema.names
+    if len(set(names)) == len(names):
+        return rows
+    for reader in readers:
+        require_one_of_each(f"'{path}'", names, reader.needed(names))
+    return rows.select([name for name in names if names.count(name) == 1])
 
 
 def _json_kinds(readers: Sequence[ShapeReader]) -> dict[str, PropType]:
@@ -145,10 +156,7 @@ def _json_kinds(readers: Sequence[ShapeReader]) -> dict[str, PropType]:
 def group_rows(path: str) -> list[int]:
     """How many rows each row group of a Parquet file has."""
     with open_input(path) as file:
-        try:
-            found = pq.ParquetFile(file).metadata
-        except pa.ArrowInvalid as error:
-            raise BadRequest(f"'{path}' is not a Parquet file: {error}") from error
+        found = open_parquet(path, file).metadata
         return [found.row_group(at).num_rows for at in range(found.num_row_groups)]
 
 

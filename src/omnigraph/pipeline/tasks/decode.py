@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.compiler.catalog.model import Catalog
-from omnigraph.engine.intake.inputs.files import open_input, open_stream
+from omnigraph.engine.intake.inputs.files import open_input, open_stream, unreadable
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.engine.intake.inputs.table_files import cell_in_json
 from omnigraph.engine.intake.ndjson import BLOCK_BYTES, decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
 from omnigraph.engine.intake.tabular import decode_table_file, source_rows
-from omnigraph.errors import BadRequest, ResourceLimitExceeded
+from omnigraph.errors import ResourceLimitExceeded
 from omnigraph.pipeline.tasks.splits import Split
 from omnigraph.storage.base.clouds import is_remote
 
@@ -91,7 +91,7 @@ def _record_pieces(split: Split) -> Iterator[bytes]:
             head = _after_first_break(file, split.start) if split.start else b""
             yield from _whole_lines(file, head, split.stop, size)
     except OSError as error:
-        raise BadRequest(f"'{path}' cannot be read: {error}") from error
+        raise unreadable(path, error) from error
 
 
 def _after_first_break(file: Any, start: int) -> bytes:

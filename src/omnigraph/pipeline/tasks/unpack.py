@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.intake.inputs.files import open_output, open_stream, require_unchanged
+from omnigraph.engine.intake.inputs.files import open_output, open_stream, require_unchanged, unreadable
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
 from omnigraph.errors import BadRequest
 from omnigraph.ids import new_ulid
@@ -46,7 +46,7 @@ def unpack(source: Source, place: str, piece_bytes: int) -> list[Unpacked]:
                 found.append(Unpacked(path, start, len(data), line, above))
                 start, line = start + len(data), line + data.count(b"\n")
     except OSError as error:
-        raise BadRequest(f"'{source.file.path}' cannot be read: {error}") from error
+        raise unreadable(source.file.path, error) from error
     require_unchanged(source.file, source.shown)
     return found
 

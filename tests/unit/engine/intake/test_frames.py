@@ -113,7 +113,7 @@ def test_each_row_names_its_file_without_memory_of_its_own(monkeypatch: pytest.M
         (pa.table({"_rowid": [1]}), {"type": "Person"}, ValueViolation, "W018: field '_rowid' is reserved"),
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"name": "b"}}, BadRequest, "no column 'b'"),
         (pa.table({"a": ["a"]}), {"type": "Person", "columns": {"q": "a"}}, ValueViolation, "unknown input field 'q'"),
-        (pa.table([["a"], ["b"]], names=["name", "name"]), {"type": "Person"}, BadRequest, "several columns"),
+        (pa.table([["a"], ["b"]], names=["name", "name"]), {"type": "Person"}, BadRequest, "2 columns called 'name'"),
         ([{"name": "a"}], {"type": "Person"}, BadRequest, "cannot load an object of type builtins.list"),
     ],
 )

@@ -50,7 +50,7 @@ def list_files(path: str | os.PathLike[str], suffixes: Sequence[str] = RECORD_SU
     try:
         found = _list_remote(text, endings) if is_remote(text) else _list_local(Path(text), endings)
     except (OSError, ValueError) as error:  # a name that is too long, a NUL, a directory without permission
-        raise _unreadable(text, error) from error
+        raise unreadable(text, error) from error
     if not found and text.endswith(endings) and not _GLOB_CHARACTERS & set(text):
         raise NotFound(f"there is no file '{text}'")
     if not found:
@@ -73,7 +73,7 @@ def require_unchanged(file: InputFile, shown: str | None = None) -> None:
     try:
         now = _list_remote(file.path, ()) if is_remote(file.path) else _list_local(Path(file.path), ())
     except (OSError, ValueError) as error:
-        raise _unreadable(file.path, error) from error
+        raise unreadable(file.path, error) from error
     if [(each.size, each.written) for each in now] != [(file.size, file.written)]:
         raise BadRequest(
             f"'{shown or file.path}' was changed while it was loaded, so nothing was written; load it again when it is"
@@ -105,7 +105,7 @@ def written_at(path: str) -> str:
     try:
         return str(pafs.LocalFileSystem().get_file_info(path).mtime_ns)
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def open_input(path: str) -> pa.NativeFile:
@@ -117,7 +117,7 @@ def open_input(path: str) -> pa.NativeFile:
     try:
         return pafs.LocalFileSystem().open_input_file(path)
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def open_stream(path: str) -> pa.NativeFile:
@@ -130,7 +130,7 @@ def open_stream(path: str) -> pa.NativeFile:
     try:
         return pafs.LocalFileSystem().open_input_stream(path, compression="detect")
     except (OSError, ValueError) as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def open_output(path: str) -> pa.NativeFile:
@@ -184,9 +184,16 @@ def _codec(path: str) -> str:
     return str(pa.Codec.detect(path).name)
 
 
-def _unreadable(path: str, error: OSError | ValueError) -> BadRequest | NotFound:
+def unreadable(path: str, error: Exception) -> BadRequest | NotFound:
+    """What to raise for a file that cannot be read, or whose compressed data is not what its name says."""
     if isinstance(error, FileNotFoundError):
         return NotFound(f"there is no file '{path}'")
+    if path.endswith(_COMPRESSED[1:]):
+        if "Truncated" in str(error):
+            return BadRequest(f"'{path}' cannot be read: its compressed data is cut off; copy or download it again")
+        if " failed: " in str(error):
+            codec = _codec(path)
+            return BadRequest(f"'{path}' cannot be read: it is not what {codec} writes, or it is damaged ({error})")
     return BadRequest(f"'{path}' cannot be read: {error}")
 
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.intake.columns.views import schema_without_views, without_views
 from omnigraph.engine.intake.inputs.csv_lines import BlankLines
-from omnigraph.engine.intake.inputs.files import open_input, open_stream
+from omnigraph.engine.intake.inputs.files import open_input, open_stream, unreadable
 from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
 from omnigraph.engine.intake.inputs.read_ahead import ReadAheadFile
 from omnigraph.errors import BadRequest, StorageError
@@ -79,6 +79,8 @@ def table_pieces(
                 yield from _in_blocks(lambda block: _csv(path, form, columns, block))
     except pa.ArrowInvalid as error:
         raise BadRequest(f"'{path}' cannot be read: {error}{_advice(str(error))}") from error
+    except OSError as error:  # what is compressed, or the values of a Parquet file
+        raise unreadable(path, error) from error
     except UnicodeDecodeError as error:
         told = f"byte {error.start} is not {error.encoding}"
         raise BadRequest(f"'{path}' cannot be read: {told}; name the encoding that it has") from error
@@ -91,10 +93,7 @@ def file_schema(path: str, form: Form) -> pa.Schema | None:
         return None
     if format == "parquet":
         with open_input(path) as file:
-            try:
-                return schema_without_views(pq.ParquetFile(file).schema_arrow)
-            except pa.ArrowInvalid as error:
-                raise BadRequest(f"'{path}' is not a Parquet file: {error}") from error
+            return schema_without_views(open_parquet(path, file).schema_arrow)
     piece = next(table_pieces(path, form, Columns(as_text=True)), None)
     return None if piece is None else piece.schema
 
@@ -105,11 +104,19 @@ def _advice(told: str) -> str:
     return "; if it is written in another encoding, name it in the mapping, for example encoding: cp1252"
 
 
+def open_parquet(path: str, file: pa.NativeFile, **options: Any) -> pq.ParquetFile:
+    """A file as Parquet; BadRequest where it is not, or not all of it."""
+    try:
+        return pq.ParquetFile(file, **options)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadRequest(f"'{path}' is not a Parquet file, or only a part of one: {error}") from error
+
+
 def _parquet(path: str, columns: Columns, groups: range | None) -> Iterator[pa.Table]:
     with open_input(path) as file:
         # Spark writes instants in 96 bits; as nanoseconds, which Arrow makes of them, years before 1678 would wrap.
         # On an object store columns that lie side by side are one request, and not one each.
-        parquet = pq.ParquetFile(file, coerce_int96_timestamp_unit="us", pre_buffer=is_remote(path))
+        parquet = open_parquet(path, file, coerce_int96_timestamp_unit="us", pre_buffer=is_remote(path))
         wanted = columns.wanted(parquet.schema_arrow.names)
         for at in range(parquet.num_row_groups) if groups is None else groups:
             yield without_views(parquet.read_row_group(at, columns=wanted))

@@ -15,7 +15,7 @@ from omnigraph.checkpoints import checkpoint
 from omnigraph.compiler.types import INTEGER, PropType
 from omnigraph.engine.intake.columns.cells import PLAIN_CELLS, Cells
 from omnigraph.engine.intake.columns.text_cells import from_text
-from omnigraph.engine.intake.frames import arrow_table
+from omnigraph.engine.intake.frames import arrow_table, require_one_of_each
 from omnigraph.engine.intake.inputs.files import names_in
 from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
 from omnigraph.engine.intake.inputs.mixed_json import MIXED
@@ -133,6 +133,8 @@ def _file(path: str, relative_to: str | os.PathLike[str] | None, sample: int | N
     )
     if not sum(piece.num_rows for piece in pieces):
         raise BadRequest(f"'{path}' contains no rows to learn from")
+    for piece in pieces:
+        require_one_of_each(f"'{path}'", piece.column_names)
     name = _named(Path(path.rstrip("/")).name.partition(".")[0].replace("*", ""))
     found = _finished(name, Path(path.rstrip("/")).name, described, pieces, sample=sample, cut=cut, text=text)
     found.assumed = (*assumed, *found.assumed)
