@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,12 @@ def run_child(place: str, spec: str) -> None:
         load(access(graph), request(Path(place)), LocalTasks(), TINY)
 
 
-def interrupted(place: Path, spec: str) -> og.Graph:
+def interrupted(place: Path, spec: str, files: Mapping[str, bytes] | None = None) -> og.Graph:
     """A graph beside what a load has left that was killed at a point."""
     og.init(place / "graph", SCHEMA, settings=QUICK).close()
     (place / "in").mkdir()
-    (place / "in" / "1.jsonl").write_bytes(ONE)
-    (place / "in" / "2.jsonl").write_bytes(TWO)
+    for name, data in (files or {"1.jsonl": ONE, "2.jsonl": TWO}).items():
+        (place / "in" / name).write_bytes(data)
     child = children().Process(target=run_child, args=(str(place), spec))
     child.start()
     child.join(60)
@@ -133,6 +134,18 @@ def test_the_command_line_hands_the_wish_on(tmp_path: Path, capsys: pytest.Captu
     interrupted(tmp_path, "load.pre_discard=kill").close()
     assert main(["load", f"{tmp_path}/graph", "--data", f"{tmp_path}/in", "--mode", "append", "--resume"]) == 1
     assert "may be in the graph already" in capsys.readouterr().err
+
+
+def test_of_many_small_files_those_are_staged_again_that_share_a_part_with_a_changed_one(tmp_path: Path) -> None:
+    files = {f"{at:02d}.jsonl": lines(person(f"a{at:02d}"), node("Note", text=f"{at}")) for at in range(60)}
+    graph = interrupted(tmp_path, "load.post_stage=kill", files)
+    staged = graph._core.store.objects.list_tree("__loads")
+    records = [name for name in staged if "/staged/" in name]
+    assert 2 < len(records) < 20, "files have parts in common"
+    (tmp_path / "in" / "31.jsonl").write_bytes(lines(person("changed", age=1), node("Note", text="31")))
+    assert resume(graph, tmp_path) == 1
+    assert without_ids(graph) == expected(tmp_path)
+    assert '"changed"' in export_text(graph._core)
 
 
 def test_one_of_several_takes_over(tmp_path: Path) -> None:

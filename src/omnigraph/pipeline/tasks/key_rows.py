@@ -90,6 +90,36 @@ def code_of(part: Part) -> int:
     return (part.split << _SPLIT_SHIFT) + part.start
 
 
+def codes_of(part: Part, positions: np.ndarray) -> np.ndarray:
+    """The codes of the rows at some positions of a part.
+
+    >>> part = Part("node:P", "", split=0, start=7, rows=4, fresh=False, further=((2, 5),))
+    >>> [place_of_code(code) for code in codes_of(part, np.arange(4)).tolist()]
+    [(0, 7), (0, 8), (5, 0), (5, 1)]
+    """
+    found: np.ndarray
+    if not part.further:
+        found = code_of(part) + positions
+        return found
+    begins, offsets = _pieces(part)
+    found = offsets[np.searchsorted(begins, positions, side="right") - 1] + positions
+    return found
+
+
+def positions_of(part: Part, codes: np.ndarray) -> np.ndarray:
+    """The positions of the rows of a part that have some codes."""
+    begins, offsets = _pieces(part)
+    found: np.ndarray = codes - offsets[np.searchsorted(begins + offsets, codes, side="right") - 1]
+    return found
+
+
+def _pieces(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    """Where the rows of each split begin in a part, and what is added to positions there to get codes."""
+    begins = np.array([0, *(at for at, _ in part.further)], np.int64)
+    firsts = np.array([code_of(part), *(split << _SPLIT_SHIFT for _, split in part.further)], np.int64)
+    return begins, firsts - begins
+
+
 def explicit(mine: Sequence[Part]) -> list[Part]:
     """The parts whose ids may clash: generated ones are new by construction."""
     return [part for part in mine if not part.fresh]
@@ -144,11 +174,11 @@ class KeyRows:
         """Some columns of the rows with these codes, from the parts."""
         found: list[Coded] = []
         for part in self.job.parts.get(table_key, ()):
-            first = code_of(part)
-            mine = np.sort(codes[(codes >= first) & (codes < first + part.rows)])
+            first, last = codes_of(part, np.array([0, part.rows - 1])).tolist()
+            mine = np.sort(codes[(codes >= first) & (codes <= last)])
             if len(mine):
                 table = scratch.open_part(self.job.root, part.location)
-                found.append((table.take_positions(pa.array(mine - first), list(columns)), mine))
+                found.append((table.take_positions(pa.array(positions_of(part, mine)), list(columns)), mine))
         return self._joined(table_key, columns, found)
 
     def with_ids(self, table_key: str, ids: pa.Array) -> Coded:
@@ -180,7 +210,7 @@ class KeyRows:
                 held, rows = {}, 0
             rows += count
             for number, batch in file.read(low, high).items():
-                codes = code_of(part) + batch.column(POSITION).to_numpy().astype(np.int64)
+                codes = codes_of(part, batch.column(POSITION).to_numpy().astype(np.int64))
                 held.setdefault(number, []).append((pa.Table.from_batches([batch]), codes))
         if held:
             yield held
@@ -218,7 +248,7 @@ class KeyRows:
 
 def _whole(root: Root, part: Part, columns: Sequence[str]) -> Coded:
     rows = scratch.open_part(root, part.location).scan(list(dict.fromkeys(columns)))
-    return rows, code_of(part) + np.arange(part.rows, dtype=np.int64)
+    return rows, codes_of(part, np.arange(part.rows, dtype=np.int64))
 
 
 def _among(rows: pa.Table, codes: np.ndarray, ids: pa.Array) -> Coded:

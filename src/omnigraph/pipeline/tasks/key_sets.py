@@ -25,7 +25,9 @@ POSITION = "__position"
 class Part:
     """Rows of one table from one split; `start` is how many of that table's rows the split has before them.
 
-    `keys` is where its key columns are by partition, of which there are `partitions`; empty when they are not.
+    Rows of small splits share a part: `further` are the splits after the first, each with the position in the part of
+    its first row. `keys` is where its key columns are by partition, of which there are `partitions`; empty when they
+    are not.
     """
 
     table_key: str
@@ -36,6 +38,7 @@ class Part:
     fresh: bool
     keys: str = ""
     partitions: int = 0
+    further: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,13 +36,17 @@ class LoadArrived(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What decides whether staged rows are those that another load would stage, and what it has to do alike."""
+    """What decides whether staged rows are those that another load would stage, and what it has to do alike.
+
+    `groups` says how many splits each task had: which small files go together depends on the sizes of all.
+    """
 
     request: str
     schema: str
     first_id: int
     cores: int
     sources: Mapping[str, str]
+    groups: Sequence[int]
 
     def to_json(self) -> str:
         return json.dumps({**asdict(self), "first_id": str(self.first_id)})
@@ -53,10 +57,13 @@ class Plan:
         return cls(**{**found, "first_id": int(found["first_id"])})
 
 
-def plan_of(job: StageJob, request: LoadRequest, sources: Sequence[Source], cores: int) -> Plan:
+def plan_of(
+    job: StageJob, request: LoadRequest, sources: Sequence[Source], cores: int, groups: Sequence[Sequence[Split]]
+) -> Plan:
     """The plan of a load that is about to stage its input."""
     states = {source.file.path: _state(source) for source in sources}
-    return Plan(request_digest(request), job.catalog.ir_hash, job.first_id, cores, states)
+    sizes = [len(group) for group in groups]
+    return Plan(request_digest(request), job.catalog.ir_hash, job.first_id, cores, states, sizes)
 
 
 def write_plan(objects: Objects, load_id: str, plan: Plan) -> None:
@@ -126,35 +133,48 @@ def _plan(objects: Objects, load_id: str) -> Plan | None:
         return None
 
 
-def adopted(objects: Objects, resumed: Resumed, now: Plan, splits: Sequence[Split]) -> list[Staged]:
-    """The splits that need not be staged again: they have a record, and their input is what it was."""
+def adopted(objects: Objects, resumed: Resumed, now: Plan, groups: Iterable[Sequence[Split]]) -> list[Staged]:
+    """The splits that need not be staged again: their group has a record, and its input is what it was."""
     if resumed.plan.schema != now.schema:
         return []
     found: list[Staged] = []
-    for split in splits:
-        path = split.source.file.path
-        if path not in now.sources or resumed.plan.sources.get(path) != now.sources[path]:
+    for group in groups:
+        paths = {split.source.file.path for split in group}
+        if any(path not in now.sources or resumed.plan.sources.get(path) != now.sources[path] for path in paths):
             continue
-        text = objects.read_if_exists(record_name(resumed.load_id, split.index))
-        staged = None if text is None else _staged(text, split)
-        if staged is not None and all(objects.list_tree(part.location) for part in staged.parts):
-            found.append(staged)
+        text = objects.read_if_exists(record_name(resumed.load_id, group[0].index))
+        staged = [] if text is None else _staged(text, group)
+        if all(objects.list_tree(part.location) for each in staged for part in each.parts):
+            found += staged
     return found
 
 
-def _staged(text: str, split: Split) -> Staged | None:
+def _staged(text: str, group: Sequence[Split]) -> list[Staged]:
+    """What a record says of the splits of a group; nothing when it is about others."""
     try:
         told: dict[str, Any] = json.loads(text)
-        if told["place"] != [split.source.file.path, split.start, split.stop]:
-            return None
-        return Staged(
-            split.index,
-            told["counted_from"],
-            told["lines"],
-            told["bytes"],
-            [Part(**part) for part in told["parts"]],
-            embeddings=EmbedCounts(**told["embeddings"]),
-            referred=told["referred"],
-        )
+        if [each["place"] for each in told["splits"]] != [_place(split) for split in group]:
+            return []
+        found = [
+            Staged(
+                split.index,
+                each["counted_from"],
+                each["lines"],
+                each["bytes"],
+                embeddings=EmbedCounts(**each["embeddings"]),
+            )
+            for split, each in zip(group, told["splits"], strict=True)
+        ]
+        found[0].parts = [_part(part) for part in told["parts"]]
+        found[0].referred = told["referred"]
     except (ValueError, TypeError, KeyError, OmnigraphError):
-        return None
+        return []
+    return found
+
+
+def _place(split: Split) -> list[Any]:
+    return [split.source.file.path, split.start, split.stop]
+
+
+def _part(told: dict[str, Any]) -> Part:
+    return Part(**{**told, "further": tuple((at, split) for at, split in told["further"])})

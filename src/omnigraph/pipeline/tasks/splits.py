@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +19,7 @@ from omnigraph.engine.intake.inputs.forms import BY_NAME
 from omnigraph.engine.intake.mapping import MappedFile, described
 from omnigraph.engine.intake.sources import input_files, is_paths, record_bytes
 from omnigraph.engine.intake.tabular import group_rows
+from omnigraph.engine.views.table_tasks import grouped
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.pipeline.spark.frames import SpilledFrame, is_spark_frame, spilled_parts
 from omnigraph.storage.base.clouds import is_remote
@@ -28,6 +29,8 @@ SPLIT_ROWS = 1 << 20
 # Below this a task of its own costs more than it saves.
 _FEWEST_BYTES = 8 << 20
 _FEWEST_ROWS = 1 << 17
+# What opening a file costs in rows is this share of a task's: a task reads at most so many files.
+_MOST_FILES = 128
 # About what a row takes in a file, where they were not counted; too many partitions cost less than too few.
 _ROW_BYTES = 48
 _PACKED_ROW_BYTES = 8
@@ -59,6 +62,9 @@ class Unpacked:
     size: int
     first_line: int
     header_lines: int
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,27 @@ def cut(
         else:
             found += _byte_ranges(source, split_bytes)
     return [replace(split, index=index) for index, split in enumerate(found)]
+
+
+def task_rows(
+    splits: Sequence[Split], *, cores: int, split_bytes: int, split_rows: int, fewest: int = _FEWEST_ROWS
+) -> int:
+    """About how many rows of small splits one task reads, so that every core has something to do."""
+    return min(split_rows, split_bytes // _ROW_BYTES, max(fewest, about_rows(splits) // (2 * cores)))
+
+
+def in_tasks(items: Sequence[T], split_of: Callable[[T], Split | None], rows: int) -> list[tuple[T, ...]]:
+    """Items as tasks take them, by the splits that they are about: those of small splits together, up to about so many
+    rows, in their order."""
+    return list(grouped(((item, _weight(split_of(item), rows)) for item in items), rows))
+
+
+def _weight(split: Split | None, rows: int) -> int:
+    """The rows of a split as far as they are known, at least those that opening its file is worth."""
+    least = max(1, rows // _MOST_FILES)
+    # Few rows may be large ones, whose file is packed besides.
+    known = 0 if split is None else max(split.about_rows, split.source.file.size // _ROW_BYTES if split.rows else 0)
+    return max(least, known)
 
 
 def about_rows(splits: Sequence[Split]) -> int:

@@ -119,36 +119,62 @@ class Staged:
         return sum(self.embeddings.filled.values())
 
 
-def stage_split(job: StageJob, split: Split, left_out: str = "") -> Staged:
-    """Decode, check and write one split, but for the rows that a file names; the same call gives the same rows and ids
-    again."""
-    require_here(split)
+def stage_split(job: StageJob, split: Split) -> Staged:
+    """Decode, check and write one split."""
+    return stage_splits(job, [(split, "")])[0]
+
+
+def stage_splits(job: StageJob, items: Sequence[tuple[Split, str]]) -> list[Staged]:
+    """Decode, check and write consecutive splits, but for the rows that a file of each names; the same call gives the
+    same rows and ids again. Their rows share parts, which the first of them answers for."""
     with ExitStack() as held:
         if job.failpoints:
             # Each task is armed by itself, and `@n` means the n-th split nevertheless.
-            held.enter_context(failpoints.armed(job.failpoints, dict.fromkeys(_FAILPOINTS, split.index)))
-        held.enter_context(minting_from(job.first_id + split.index * _IDS_PER_SPLIT))
-        staged = _Stager(job, split, left_out).run()
-    _require_read_as_listed(split)
-    if job.records and not staged.refused and not left_out:
-        open_objects(job.root).write(record_name(job.load_id, split.index), _record(split, staged), durable=False)
-    return staged
+            held.enter_context(failpoints.armed(job.failpoints, dict.fromkeys(_FAILPOINTS, items[0][0].index)))
+        found = _staged(job, items)
+    if job.records and not any(staged.refused for staged in found) and not any(left_out for _, left_out in items):
+        splits = [split for split, _ in items]
+        open_objects(job.root).write(record_name(job.load_id, splits[0].index), _record(splits, found), durable=False)
+    return found
+
+
+def _staged(job: StageJob, items: Sequence[tuple[Split, str]]) -> list[Staged]:
+    found: list[Staged] = []
+    written = _Parts(job, items[0][0].index)
+    for split, left_out in items:
+        if first_try():
+            failpoints.hit("load.split_begun_at_first")
+        require_here(split)
+        with minting_from(job.first_id + split.index * _IDS_PER_SPLIT):
+            found.append(_Stager(job, split, left_out).run(written))
+        _require_read_as_listed(split)
+    found[0].parts, found[0].referred = written.all(), written.referred
+    for _ in items:
+        if first_try():
+            failpoints.hit("load.split_staged_at_first")
+        failpoints.hit("load.split_staged")
+    return found
 
 
 def record_name(load_id: str, split: int) -> str:
-    """Where a task says what became of its split, for a load that may have to go on without this driver."""
+    """Where a task says what became of its splits, by its first, for a load that may go on without this driver."""
     return f"{parts.load_directory(load_id)}/staged/{split:06d}.json"
 
 
-def _record(split: Split, staged: Staged) -> str:
+def _record(splits: Sequence[Split], found: Sequence[Staged]) -> str:
     told = {
-        "place": [split.source.file.path, split.start, split.stop],
-        "counted_from": staged.counted_from,
-        "lines": staged.lines,
-        "bytes": staged.bytes,
-        "parts": [asdict(part) for part in staged.parts],
-        "embeddings": asdict(staged.embeddings),
-        "referred": staged.referred,
+        "splits": [
+            {
+                "place": [split.source.file.path, split.start, split.stop],
+                "counted_from": staged.counted_from,
+                "lines": staged.lines,
+                "bytes": staged.bytes,
+                "embeddings": asdict(staged.embeddings),
+            }
+            for split, staged in zip(splits, found, strict=True)
+        ],
+        "parts": [asdict(part) for part in found[0].parts],
+        "referred": found[0].referred,
     }
     return json.dumps(told)
 
@@ -187,7 +213,7 @@ def generated_ids(job: StageJob, splits: int) -> range:
 
 
 class _Stager:
-    """One task's work on one split."""
+    """One task's work on one of its splits."""
 
     def __init__(self, job: StageJob, split: Split, left_out: str = "") -> None:
         self.job = job
@@ -195,28 +221,13 @@ class _Stager:
         self._left_out = positions_left_out(left_out)
         self.staged = Staged(split.index)
         self._filling = job.fill.filling()
-        self._held: dict[str, list[TypeRows]] = {}
-        self._written: Counter[str] = Counter()
-        # Its own directory per attempt: a repeated task never meets files of an earlier try.
-        self._place = f"{parts.load_directory(job.load_id)}/{split.index:06d}-{new_ulid()}"
 
-    def run(self) -> Staged:
-        """Write the good rows and say what was refused."""
-        if first_try():
-            failpoints.hit("load.split_begun_at_first")
+    def run(self, written: _Parts) -> Staged:
+        """Hand on the good rows and say what was refused."""
         for key, rows in self._good_rows():
-            if not self.job.write:
-                continue
-            held = self._held.setdefault(key, [])
-            held.append(rows)
-            if self._is_large(held):
-                self._flush(key)
-        for key in sorted(self._held):
-            self._flush(key)
+            if self.job.write:
+                written.add(key, self.split.index, rows)
         self.staged.embeddings = self._filling.counts()
-        if first_try():
-            failpoints.hit("load.split_staged_at_first")
-        failpoints.hit("load.split_staged")
         return self.staged
 
     def places(self, wanted: Mapping[str, Sequence[int]]) -> dict[tuple[str, int], int]:
@@ -313,21 +324,56 @@ class _Stager:
         keep[dropped[(dropped >= before) & (dropped < before + len(keep))] - before] = False
         return _filtered(rows, keep)
 
+
+class _Parts:
+    """The good rows of one task on their way into parts."""
+
+    def __init__(self, job: StageJob, split: int) -> None:
+        self.job = job
+        self.referred: list[str] = []
+        self._found: list[Part] = []
+        self._held: dict[str, list[tuple[int, TypeRows]]] = {}
+        self._written: Counter[tuple[str, int]] = Counter()
+        # Its own directory per attempt: a repeated task never meets files of an earlier try.
+        self._place = f"{parts.load_directory(job.load_id)}/{split:06d}-{new_ulid()}"
+
+    def add(self, key: str, split: int, rows: TypeRows) -> None:
+        """Take rows of a split, which follow those that it has brought before."""
+        held = self._held.setdefault(key, [])
+        held.append((split, rows))
+        if self._is_large(held):
+            self._flush(key)
+
+    def all(self) -> list[Part]:
+        """Every part, when all rows are there."""
+        for key in sorted(self._held):
+            self._flush(key)
+        return self._found
+
     def _flush(self, key: str) -> None:
         held = self._held[key]
         if not held:
             return
-        rows = concat_rows(held)
-        count = rows.rows.num_rows
-        location = f"{self._place}/{key.replace(':', '-')}-{len(self.staged.parts)}"
+        rows = concat_rows([mine for _, mine in held])
+        location = f"{self._place}/{key.replace(':', '-')}-{len(self._found)}"
         stored = to_stored(rows.info, rows.rows)
         parts.write_part(self.job.root, location, stored)
-        part = Part(key, location, self.split.index, self._written[key], count, rows.fresh)
-        self.staged.parts.append(self._keyed(part, stored))
-        self._written[key] += count
-        self.staged.referred += new_references([rows])
-        require_few(self.staged.referred)
+        self._found.append(self._keyed(self._part(key, location, rows), stored))
+        self.referred += new_references([rows])
+        require_few(self.referred)
         held.clear()
+
+    def _part(self, key: str, location: str, rows: TypeRows) -> Part:
+        """The part of all rows that are held, and where those of each split begin in it."""
+        held, at = self._held[key], 0
+        begins: dict[int, int] = {}
+        start = self._written[key, held[0][0]]
+        for split, mine in held:
+            begins.setdefault(split, at)
+            at += mine.rows.num_rows
+            self._written[key, split] += mine.rows.num_rows
+        (first, _), *further = begins.items()
+        return Part(key, location, first, start, at, rows.fresh, further=tuple((at, split) for split, at in further))
 
     def _keyed(self, part: Part, stored: pa.Table) -> Part:
         """The part with its key columns partitioned, where there is enough for every partition."""
@@ -338,9 +384,9 @@ class _Stager:
         place = write_keys(job.root, part.location, stored, sets, job.partitions)
         return replace(part, keys=place, partitions=job.partitions)
 
-    def _is_large(self, held: list[TypeRows]) -> bool:
-        rows = sum(part.rows.num_rows for part in held)
-        return rows >= PART_ROWS or bool(sum(part.rows.nbytes for part in held) >= self.job.part_bytes)
+    def _is_large(self, held: Sequence[tuple[int, TypeRows]]) -> bool:
+        rows = sum(mine.rows.num_rows for _, mine in held)
+        return rows >= PART_ROWS or bool(sum(mine.rows.nbytes for _, mine in held) >= self.job.part_bytes)
 
 
 def _rows_by_code(found: Sequence[Violation]) -> Counter[str]:

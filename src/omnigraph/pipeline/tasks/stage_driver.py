@@ -6,7 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
+from itertools import islice
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from omnigraph.compiler.catalog.model import Catalog
@@ -34,9 +35,11 @@ from omnigraph.pipeline.tasks.splits import (
     Unpacked,
     about_rows,
     cut,
+    in_tasks,
     plan_sources,
+    task_rows,
 )
-from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_split
+from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_splits
 from omnigraph.pipeline.tasks.unpack import unpack, wants_unpacking
 from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
@@ -48,11 +51,17 @@ from omnigraph.storage.manifest.snapshot import Snapshot
 
 # What a row of key columns takes in a check, with the tables that compare it.
 _ROW_BYTES = 128
+
+
+def _sum_of(name: str) -> Callable[[Sequence[Staged]], int]:
+    return lambda found: sum(getattr(staged, name) for staged in found)
+
+
 # What Spark shows of the tasks that stage: what they keep, what they refuse, and what they have read.
-_STAGED: Counts = {"rows": attrgetter("rows"), "rejects": attrgetter("rejects"), "bytes": attrgetter("bytes")}
-_EMBEDDED: Counts = {"vectors": attrgetter("vectors")}
+_STAGED: Counts = {name: _sum_of(name) for name in ("rows", "rejects", "bytes")}
+_EMBEDDED: Counts = {"vectors": _sum_of("vectors")}
 _UNPACKED: Counts = {"bytes": lambda pieces: sum(piece.size for piece in pieces)}
-_STAGED_AGAIN: Counts = {"rows staged again": attrgetter("rows")}
+_STAGED_AGAIN: Counts = {"rows staged again": _sum_of("rows")}
 # Used as the number of rows where it is unknown: enough partitions for a load of any size that is usual.
 MANY_ROWS = 16 << 20
 
@@ -137,11 +146,15 @@ def stage_job(
 class Staging:
     """The staged rows of one load under one schema; rows may be dropped, which stages their splits again."""
 
-    def __init__(self, job: StageJob, request: LoadRequest, tasks: Tasks, splits: Sequence[Split]) -> None:
+    def __init__(
+        self, job: StageJob, request: LoadRequest, tasks: Tasks, splits: Sequence[Split], task_rows: int = 1
+    ) -> None:
         self.job = job
         self.request = request
         self.tasks = tasks
         self.splits = splits
+        self._task_rows = task_rows
+        self._groups = in_tasks(splits, lambda split: split, task_rows)  # those of each have their parts in common
         self._staged: dict[int, Staged] = {}
         self._left_out: dict[int, str] = {}  # files of the rows that checks of sets have refused, by split
         self._told: set[int] = set()  # those of which the rejects have something to say
@@ -159,18 +172,24 @@ class Staging:
         job = stage_job(place, catalog, request, tuning, cores=tasks.cores, elsewhere=elsewhere, rows=rows)
         if before is not None:
             job = replace(job, first_id=before.plan.first_id)
-        made = cls(replace(job, records=_may_resume(request, rows, tuning)), request, tasks, splits)
+        # Who computes vectors is waited for, so small splits are worth a task as soon as a core is idle.
+        fewest = {} if job.fill.embedder is None else {"fewest": 1}
+        together = task_rows(splits, cores=cores, **sizes, **fewest)
+        made = cls(replace(job, records=_may_resume(request, rows, tuning)), request, tasks, splits, together)
+        if before is not None and sum(before.plan.groups) == len(splits):
+            rest = iter(splits)
+            made._groups = [tuple(islice(rest, size)) for size in before.plan.groups]
         if made.job.records:
             made._plan(sources, cores, before)
-        made._stage([split for split in splits if split.index not in made._staged])
+        made._stage({split.index for split in splits} - made._staged.keys())
         made._report()
         return made
 
     def _plan(self, sources: Sequence[Source], cores: int, before: Resumed | None) -> None:
         """Leave word for a load that goes on after this one, and take what one before it has left."""
-        objects, plan = open_objects(self.job.root), plan_of(self.job, self.request, sources, cores)
+        objects, plan = open_objects(self.job.root), plan_of(self.job, self.request, sources, cores, self._groups)
         if before is not None:
-            self._staged = {each.split: each for each in adopted(objects, before, plan, self.splits)}
+            self._staged = {each.split: each for each in adopted(objects, before, plan, self._groups)}
         write_plan(objects, self.job.load_id, plan)
 
     @classmethod
@@ -251,11 +270,11 @@ class Staging:
 
     def stage_again(self, joined: Joined) -> None:
         """Stage the splits that have lost rows."""
-        self._stage(self._located(joined.files), again=True)
+        self._stage(joined.files, again=True)
 
     def take_back(self) -> None:
         """Stage again what was left out."""
-        splits = self._located(self._left_out)
+        splits = set(self._left_out)
         self._left_out, self._told = {}, set()
         self._stage(splits, again=True)
 
@@ -269,7 +288,7 @@ class Staging:
                     wanted.setdefault(split, {}).setdefault(violation.table_key or "", []).append(position)
         job = replace(self.job, max_errors=None)
         items = [(split, self._left_out.get(split.index, ""), wanted[split.index]) for split in self._located(wanted)]
-        answers = self._run("locate", lambda item: decoded_places(job, *item), items)
+        answers = self._run_each("locate", lambda item: decoded_places(job, *item), items)
         lines = {split.index: answer for (split, *_), answer in zip(items, answers, strict=True)}
         return [self._at(violation, lines) for violation in found]
 
@@ -286,15 +305,19 @@ class Staging:
             items.append((split, told, f"{place}/{split.index:06d}.jsonl"))
         if NOWHERE in self._told:
             items.append((None, self._left_out[NOWHERE], f"{place}/others.jsonl"))
-        self._run("rejects", lambda item: reject_split(job, *item, splits=count), items)
+        self._run_each("rejects", lambda item: reject_split(job, *item, splits=count), items)
         join_rejects(wanted, [path for _, _, path in items])
 
-    def _stage(self, splits: Sequence[Split], *, again: bool = False) -> None:
+    def _stage(self, wanted: Collection[int], *, again: bool = False) -> None:
+        """Stage some splits, and those that have their parts in common with them."""
         job = self.job
-        items = [(split, self._left_out.get(split.index, "")) for split in splits]
+        groups = [[split.index for split in group] for group in self._groups]
+        mine = [group for group in groups if not set(wanted).isdisjoint(group)]
+        located = {split.index: split for split in (self._located(set().union(*mine)) if again else self.splits)}
+        items = [[(located[at], self._left_out.get(at, "")) for at in group] for group in mine]
         counts = _STAGED_AGAIN if again else {**_STAGED, **(_EMBEDDED if job.fill.embedder is not None else {})}
-        for staged in self._run("stage", lambda item: stage_split(job, *item), items, counts):
-            self._staged[staged.split] = staged
+        for found in self._run("stage", lambda item: stage_splits(job, item), items, counts):
+            self._staged |= {staged.split: staged for staged in found}
 
     def _located(self, splits: Collection[int]) -> list[Split]:
         """Some splits in their order, with the numbers of their first lines as far as they are known by now."""
@@ -321,6 +344,12 @@ class Staging:
         return (
             violation if line is None else replace(violation, line=line, file=file, earlier=place(violation.earlier[0]))
         )
+
+    def _run_each(self, stage: str, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """The answer for each item, whose first member is a split; a task has several of small ones."""
+        groups = in_tasks(items, itemgetter(0), self._task_rows)
+        answers = self._run(stage, lambda group: [work(item) for item in group], groups)
+        return [answer for mine in answers for answer in mine]
 
     def _run(
         self, stage: str, work: Callable[[Any], Any], items: Sequence[Any], counts: Counts | None = None

@@ -19,7 +19,7 @@ from omnigraph.errors import BadRequest, ResourceLimitExceeded
 from omnigraph.pipeline.tasks import decode
 from omnigraph.pipeline.tasks.buckets import partition_numbers
 from omnigraph.pipeline.tasks.decode import _record_pieces, decode_split
-from omnigraph.pipeline.tasks.splits import Source, cut
+from omnigraph.pipeline.tasks.splits import Source, cut, in_tasks, task_rows
 
 TEXTS = [
     b"",
@@ -105,3 +105,23 @@ def test_equal_tuples_of_other_spelling_share_a_partition() -> None:
     left = partition_numbers([pa.array([0.0, 1.5]), pa.array([1, 2])], 64)
     right = partition_numbers([pa.array([-0.0, 1.5]), pa.array([1, 2], pa.int32())], 64)
     assert left.tolist() == right.tolist()
+
+
+def sizes_of_tasks(sizes: list[int], *, cores: int = 2, **options: int) -> list[list[int]]:
+    sources = [Source(InputFile(f"{at}.jsonl", size), None) for at, size in enumerate(sizes)]
+    splits = cut(sources, cores=cores)
+    together = task_rows(splits, cores=cores, split_bytes=64 << 20, split_rows=1 << 20, **options)
+    tasks = in_tasks(splits, lambda split: split, together)
+    assert [split for mine in tasks for split in mine] == splits
+    return [[split.source.file.size for split in mine] for mine in tasks]
+
+
+def test_small_files_are_read_together_and_large_ones_are_not() -> None:
+    assert [len(mine) for mine in sizes_of_tasks([20] * 300)] == [128, 128, 44]
+    large = 7 << 20
+    assert sizes_of_tasks([20, 20, large, large, 20, large]) == [[20, 20], [large], [large], [20], [large]]
+    assert sizes_of_tasks([1 << 20] * 3) == [[1 << 20] * 3]
+
+
+def test_where_tasks_wait_for_others_small_files_are_spread_over_the_cores() -> None:
+    assert [len(mine) for mine in sizes_of_tasks([48_000] * 40, fewest=1)] == [10, 10, 10, 10]
