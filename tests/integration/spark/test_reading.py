@@ -196,12 +196,22 @@ def test_the_plain_data_source_works_by_options(graph: og.Graph, spark: Any) -> 
         ({"type": "Person"}, "needs the option 'graph'"),
         ({"colour": "red"}, "unknown option 'colour'"),
         ({"type": "Person", "columns": "nick"}, "has no column 'nick'"),
+        ({"where": "nick > 1"}, r"^'Person' has no column 'nick' \(it has id, .*name.*\)$"),
+        ({"where": "age >"}, r"^where=\"age >\" cannot be evaluated on 'Person': .*found: EOF\)$"),
+        ({"where": "name > 1"}, r"^where=\"name > 1\" cannot be evaluated on 'Person': Received literal[^/]*$"),
+        (
+            {"where": "age"},
+            r"^where=\"age\" cannot be evaluated on 'Person': The filter age does not return a boolean$",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_told(graph: og.Graph, options: dict[str, str], message: str) -> None:
     given = options if "needs" in message else {"graph": graph.uri, "type": "Person", **options}
     with pytest.raises(BadRequest, match=message):
         plan_table(given)
+    if "where" in options:
+        with pytest.raises(BadRequest, match=message):
+            graph.spark.read("Person", ["id"], where=options["where"])
     with pytest.raises(NotFound, match="no type 'Nobody'"):
         plan_table({"graph": graph.uri, "type": "Nobody"})
 

@@ -52,6 +52,29 @@ def finished(stream: Any) -> None:
     raise AssertionError("no Python worker could connect in twenty tries")
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "xyz"}, "a feed starts at 'now', 'beginning' or 'after:<commit id>', not 'xyz'"),
+        ({"colour": "red"}, "unknown option 'colour' of a change stream"),
+        ({"max_commits": "0"}, "the option 'max_commits' is a number of commits, at least 1, not '0'"),
+    ],
+)
+def test_a_change_stream_that_is_refused_says_why(
+    graph: og.Graph, spark: Any, tmp_path: Path, options: dict[str, str], message: str
+) -> None:
+    if "colour" not in options:
+        with pytest.raises(BadRequest, match=message):
+            graph.spark.changes(**{name: int(given) if given == "0" else given for name, given in options.items()})
+    spark.dataSource.register(OmnigraphSource)
+    source = spark.readStream.format("omnigraph").option("graph", graph.uri).options(**options)
+    with pytest.raises(PySparkException) as refused:
+        drained(source.load(), tmp_path / "checkpoint", lambda frame, number: None)
+    assert message in str(refused.value)
+    assert "UnboundLocalError" not in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+
+
 def test_the_change_feed_is_a_stream_that_goes_on_where_it_stopped(graph: og.Graph, spark: Any, tmp_path: Path) -> None:
     seen: list[tuple[Any, ...]] = []
 

@@ -12,6 +12,7 @@ one query for the next one on the same frame, which then misses rows. See `pushi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,7 +32,7 @@ from pyspark.sql.types import StructType
 from omnigraph.engine.values.arrow import TableType, row_schema, shown
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, StorageError
 from omnigraph.pipeline.runners import open_graph
 from omnigraph.pipeline.spark import feed_stream
 from omnigraph.pipeline.spark.refusals import told_plainly
@@ -44,6 +45,7 @@ _OPTIONS = {"graph", "type", "branch", "snapshot", "version", "columns", "where"
 _NOTED = "omnigraph"
 _CELL = pa.struct([("data", pa.binary()), ("uri", pa.utf8())])
 _PARTITION_ROWS = 1 << 20
+_NO_FIELD = re.compile(r"No field named \"?(.+?)\"?\.(?:\s|$)")
 
 
 class OmnigraphSource(DataSource):
@@ -138,14 +140,26 @@ def plan_table(options: dict[str, str]) -> TablePlan:
         cells = [field.with_type(_CELL) if field.name in info.blobs else field for field in plan.arrow_schema]
         plan = replace(plan, arrow_schema=pa.schema(cells))
     where = options.get("where")
-    if where is not None and any(stored != name for name, stored in view.columns(info).items()):
-        raise renamed_columns(info)
+    if where is not None:
+        require_predicate(view, info, where)
     return replace(plan, where=where, limit=_limit(options.get("limit")))
 
 
-def renamed_columns(info: TableType) -> BadRequest:
-    """Why a predicate cannot be handed down."""
-    return BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
+def require_predicate(view: View, info: TableType, where: str) -> None:
+    """Refuse a predicate that cannot be handed down, before a task of Spark meets it."""
+    if any(stored != name for name, stored in view.columns(info).items()):
+        raise BadRequest(f"'{info.name}' had other column names at this snapshot; filter the frame instead of 'where'")
+    try:
+        view.table(info).require_filter(where)
+    except StorageError as error:
+        if (unknown := _NO_FIELD.search(error.message)) is not None:
+            raise _no_column(info, unknown.group(1)) from error
+        reason = error.message.rpartition("Invalid user input: ")[2] or error.message
+        raise BadRequest(f"where=\"{where}\" cannot be evaluated on '{info.name}': {reason}") from error
+
+
+def _no_column(info: TableType, name: str) -> BadRequest:
+    return BadRequest(f"'{info.name}' has no column '{name}' (it has {', '.join(row_schema(info).names)})")
 
 
 def _limit(text: str | None) -> int | None:
@@ -179,7 +193,7 @@ def _chosen(info: TableType, wanted: str | None) -> list[str]:
     chosen = [name.strip() for name in wanted.split(",") if name.strip()]
     for name in chosen:
         if name not in known:
-            raise BadRequest(f"'{info.name}' has no column '{name}' (it has {', '.join(known)})")
+            raise _no_column(info, name)
     return chosen
 
 

@@ -18,6 +18,7 @@ from omnigraph.engine.changes.poll import Feed, Start
 from omnigraph.engine.changes.scope import change_scope
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.runners import open_graph
+from omnigraph.pipeline.spark.refusals import told_plainly
 
 # What Spark adds to the options that its user gives, for a table of its catalog.
 GIVEN_BY_SPARK = {
@@ -49,33 +50,36 @@ class CommitPart(InputPartition):
 
 
 class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a branch commit by commit; `max_commits` bounds a batch."""
+    """Reads a branch commit by commit; `max_commits` bounds a batch.
+
+    Options are looked at when it is first asked for something: of a reader that cannot be made, Spark 4.3 tells an
+    `UnboundLocalError` of its own instead of what was wrong.
+    """
 
     _last: str | None = None  # where a stream over what is available now ends
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        unknown = sorted(set(options) - OPTIONS - GIVEN_BY_SPARK)
-        if unknown:
-            raise BadRequest(f"unknown option '{unknown[0]}' of a change stream (known: {', '.join(sorted(OPTIONS))})")
-        if "graph" not in options:
-            raise BadRequest("the omnigraph source needs the option 'graph'")
         self.options = dict(options)
-        Start(self.options.get("start", "now"))  # an invalid start is reported now
 
+    @told_plainly
     def initialOffset(self) -> dict[str, str]:
         """Where the option `start` says: now, at the beginning, or after a commit."""
         feed = self._feed()
         return {_CURSOR: feed.cursor(feed.start(Start(self.options.get("start", "now"))))}
 
+    @told_plainly
     def prepareForTriggerAvailableNow(self) -> None:
         """What is committed from here on belongs to the next run."""
         self._last = self._feed().head
 
+    @told_plainly
     def getDefaultReadLimit(self) -> ReadLimit:
         """A commit counts as a file."""
+        require_options(self.options)
         most = self.options.get("max_commits")
         return ReadAllAvailable() if most is None else ReadMaxFiles(int(most))
 
+    @told_plainly
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
         """The cursor behind the newest commit, or behind as many as one batch may have."""
         feed = self._feed()
@@ -84,6 +88,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             commits = commits[: limit.max_files]
         return start if not commits else {_CURSOR: feed.cursor(commits[-1].graph_commit_id)}
 
+    @told_plainly
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         """One per commit."""
         feed = self._feed()
@@ -114,6 +119,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return
 
     def _graph(self) -> Graph:
+        require_options(self.options)
         return open_graph(self.options["graph"], self.options.get("branch", "main"), read_only=True)
 
     def _feed(self) -> Feed:
@@ -121,6 +127,19 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _filters(self) -> list[list[str] | None]:
         return [_names(self.options.get(name)) for name in ("kinds", "types", "ops")]
+
+
+def require_options(options: Mapping[str, str]) -> None:
+    """Refuse options that no change stream can have."""
+    unknown = sorted(set(options) - OPTIONS - GIVEN_BY_SPARK)
+    if unknown:
+        raise BadRequest(f"unknown option '{unknown[0]}' of a change stream (known: {', '.join(sorted(OPTIONS))})")
+    if "graph" not in options:
+        raise BadRequest("the omnigraph source needs the option 'graph'")
+    Start(options.get("start", "now"))
+    most = options.get("max_commits", "1")
+    if not most.isdecimal() or int(most) < 1:
+        raise BadRequest(f"the option 'max_commits' is a number of commits, at least 1, not '{most}'")
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -17,7 +17,8 @@ from omnigraph.engine.views.lifecycle import Text, read_source
 from omnigraph.engine.views.targets import Names
 from omnigraph.engine.views.view import View
 from omnigraph.pipeline.gq.query import query_on_spark
-from omnigraph.pipeline.spark.datasource import OmnigraphSource, chosen_columns, plan_table, renamed_columns
+from omnigraph.pipeline.spark.datasource import OmnigraphSource, chosen_columns, plan_table, require_predicate
+from omnigraph.pipeline.spark.feed_stream import require_options
 from omnigraph.pipeline.spark.pushing import Asked
 from omnigraph.pipeline.spark.session import spark_session, without_warnings
 from omnigraph.pipeline.spark.sink import Sink
@@ -77,8 +78,8 @@ class SparkReader(Displayed, SparkView):
             shown = plan if names is None else chosen_columns(plan, names)
             return frame if size is None else size.told(frame, shown.arrow_schema)
 
-        if where is not None and any(stored != name for name, stored in plan.columns):
-            raise renamed_columns(info)
+        if where is not None:
+            require_predicate(self.view, info, where)
         stored = {name: at if at == name else None for name, at in plan.columns}
         return Asked(load, plan.arrow_schema, stored, tuple(plan.arrow_schema.names)).frame()
 
@@ -114,15 +115,15 @@ class SparkReader(Displayed, SparkView):
         ops: Names = None,
         max_commits: int | None = None,
     ) -> Any:
-        source = self.session.readStream.format("omnigraph").option("graph", self.view.tables.root.uri)
-        source = source.option("branch", self.view.branch or "main").option("start", start)
+        options = {"graph": self.view.tables.root.uri, "branch": self.view.branch or "main", "start": start}
         for name, wanted in (("kinds", kinds), ("types", types), ("ops", ops)):
             if wanted is not None:
-                source = source.option(name, wanted if isinstance(wanted, str) else ",".join(wanted))
+                options[name] = wanted if isinstance(wanted, str) else ",".join(wanted)
         if max_commits is not None:
-            source = source.option("max_commits", str(max_commits))
+            options["max_commits"] = str(max_commits)
+        require_options(options)
         with without_warnings():
-            return source.load()
+            return self.session.readStream.format("omnigraph").options(**options).load()
 
     def sink(
         self,

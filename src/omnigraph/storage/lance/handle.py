@@ -157,6 +157,11 @@ class TableHandle:
             handling = blobs if blobs != "cells" else None
             yield from self._scanner(columns, filter, blob_handling=handling, **options).to_batches()
 
+    def require_filter(self, filter: str) -> None:
+        """Fail as a scan with this filter would, if it cannot be planned; nothing is read."""
+        with self.translated():
+            self._scanner(None, filter).explain_plan()
+
     def take_ids(
         self, ids: Sequence[str] | pa.Array | pa.ChunkedArray, columns: Sequence[str] | None = None, *, key: str = "id"
     ) -> pa.Table:
