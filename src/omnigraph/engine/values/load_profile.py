@@ -55,6 +55,15 @@ class LoadProfile(Displayed):
     rows: int = 0
     bytes: int = 0
 
+    def __repr__(self) -> str:
+        """Seconds in full: cut off where the line ends, 5.2e-05 would read as five seconds.
+
+        >>> LoadProfile((StageProfile("start", 5.2e-05), StageProfile("read", 1.25)), rows=10)
+        LoadProfile(1.250 s for 10 rows: start 0.000 s, read 1.250 s)
+        """
+        stages = ", ".join(f"{stage.name} {stage.seconds:.3f} s" for stage in self.stages)
+        return f"LoadProfile({self.seconds:.3f} s for {self.rows} rows: {stages})"
+
     @property
     def seconds(self) -> float:
         """All stages together."""

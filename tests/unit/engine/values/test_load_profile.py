@@ -54,3 +54,8 @@ def test_skew_and_rates() -> None:
         "answer_bytes": 0,
     }
     assert LoadProfile(()).rows_per_second == 0.0
+
+
+def test_a_profile_that_is_cut_off_in_a_line_does_not_show_other_numbers() -> None:
+    shown = repr(LoadProfile((StageProfile("start", 5.2e-05), StageProfile("commit", 0.5)), 1_000))
+    assert shown == "LoadProfile(0.500 s for 1000 rows: start 0.000 s, commit 0.500 s)"
