@@ -11,11 +11,11 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.values.arrow import TableType, property_names, shown
+from omnigraph.engine.values.arrow import TableType, property_names, row_schema, shown
 from omnigraph.engine.values.durations import parse_duration
 from omnigraph.engine.views.entity import type_named
 from omnigraph.engine.views.view import View
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, NotFound
 
 Kind = Literal["rows", "nulls", "rejected", "freshness"]
 
@@ -106,16 +106,37 @@ def parse_share(value: Any) -> float:
 
 def measured(gate: Gate, view: View, loaded: int, refused: int, now: datetime) -> float:
     """The number that a gate looks at, on the branch as it is after the load."""
+    require_gate(gate, view)
     if gate.kind == "rejected":
         return refused / (loaded + refused) if loaded + refused else 0.0
     if gate.kind == "rows":
         entry = view.find(type_named(view, gate.subject))
         return float(entry.row_count if entry is not None else 0)
+    info, name = _property(gate, view)
+    return _nulls(view, info, name) if gate.kind == "nulls" else _age(view, info, name, now)
+
+
+def require_gate(gate: Gate, view: View) -> None:
+    """Refuse a gate that looks at what the schema does not have, before there is anything to measure."""
+    try:
+        if gate.kind == "rows":
+            type_named(view, gate.subject)
+        elif gate.kind != "rejected":
+            _property(gate, view)
+    except NotFound as error:
+        raise BadRequest(f"gates.{gate.name}: {error.message}") from error
+
+
+def _property(gate: Gate, view: View) -> tuple[TableType, str]:
     type_name, _, name = gate.subject.partition(".")
     info = type_named(view, type_name)
     if name not in property_names(info):
-        raise BadRequest(f"gates.{gate.kind}: '{type_name}' has no property '{name}'")
-    return _nulls(view, info, name) if gate.kind == "nulls" else _age(view, info, name, now)
+        known = ", ".join(property_names(info)) or "none"
+        raise BadRequest(f"gates.{gate.name}: '{type_name}' has no property '{name}' (it has {known})")
+    kind = row_schema(info).field(name).type
+    if gate.kind == "freshness" and not pa.types.is_timestamp(kind) and not pa.types.is_date(kind):
+        raise BadRequest(f"gates.{gate.name}: '{gate.subject}' is neither a Date nor a DateTime")
+    return info, name
 
 
 def _nulls(view: View, info: TableType, name: str) -> float:
@@ -130,8 +151,6 @@ def _age(view: View, info: TableType, name: str, now: datetime) -> float:
     newest: datetime | None = None
     for values in _columns(view, info, name):
         kind = values.type
-        if not pa.types.is_timestamp(kind) and not pa.types.is_date(kind):
-            raise BadRequest(f"gates.freshness: '{info.name}.{name}' is neither a Date nor a DateTime")
         found = pc.max(values.cast(pa.timestamp("ms", "UTC")) if pa.types.is_timestamp(kind) else values).as_py()
         if found is not None:
             moment = found if isinstance(found, datetime) else datetime.combine(found, time(), UTC)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,56 @@ def test_a_check_that_finds_something_is_exit_one(cluster: Desk) -> None:
     cluster.write("p.csv", "name,age\nNobody,1\n")
     done = cluster.run("pipeline", "run", "nightly")
     assert (done.code, "nobody returned 1 row" in done.stdout) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("gates", "told"),
+    [
+        ("{nulls: {Person.nope: 99%}}", "gates.nulls Person.nope: 'Person' has no property 'nope' (it has age, name)"),
+        ("{nulls: {Nobody.name: 1%}}", "gates.nulls Nobody.name: the schema has no type 'Nobody'"),
+        ("{rows: {Nobody: {min: 1}}}", "gates.rows Nobody: the schema has no type 'Nobody'"),
+        (
+            "{freshness: {Person.name: 2d}}",
+            "gates.freshness Person.name: 'Person.name' is neither a Date nor a DateTime",
+        ),
+    ],
+)
+def test_gates_that_nothing_can_pass_are_refused_before_a_run(cluster: Desk, gates: str, told: str) -> None:
+    cluster.write("cluster.yaml", CLUSTER.replace("mode: merge", f"mode: merge, gates: {gates}"))
+    done = cluster.run("pipeline", "validate")
+    assert (done.code, f"pipelines.nightly.{told}" in done.stderr) == (1, True)
+    run = cluster.run("pipeline", "run", "nightly")
+    assert (run.code, told in run.stderr) == (1, True)
+
+
+def test_gates_of_a_graph_that_cannot_be_read_are_said_not_to_be_checked(cluster: Desk) -> None:
+    cluster.write("cluster.yaml", CLUSTER.replace("mode: merge", "mode: merge, gates: {rejected: 1%}"))
+    assert cluster.run("pipeline", "validate", "--json").json["gates_not_checked"] == {}
+    (cluster.place / "graphs/people.omni").rename(cluster.place / "elsewhere")
+    done = cluster.run("pipeline", "validate")
+    assert (done.code, done.stdout.splitlines()[0]) == (0, "1 pipeline is fine: nightly")
+    assert done.stdout.splitlines()[1].startswith("the gates of nightly could not be checked: ")
+    assert list(cluster.run("pipeline", "validate", "--json").json["gates_not_checked"]) == ["nightly"]
+
+
+def test_a_schedule_names_the_program_so_that_any_path_finds_it(cluster: Desk) -> None:
+    cluster.write("cluster.yaml", CLUSTER.replace("mode: merge", 'mode: merge, schedule: "0 2 * * *"'))
+    for line in (
+        cluster.run("pipeline", "schedule").stdout.splitlines()[1].removeprefix("0 2 * * * "),
+        cluster.run("pipeline", "schedule", "--format", "airflow")
+        .stdout.partition("bash_command='")[2]
+        .partition("'")[0],
+    ):
+        words = shlex.split(line)
+        program = words[: words.index("pipeline")]
+        done = subprocess.run(
+            [*program, "pipeline", "list", *words[-4:-2]],
+            env={"PATH": "/usr/bin"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout.startswith("nightly: ")
 
 
 def test_what_is_wrong_with_a_declaration_is_told(cluster: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from omnigraph.cli.input.consent import echo
 from omnigraph.cli.terminal import output
 from omnigraph.cli.terminal.progress import stages
 from omnigraph.display import counted
-from omnigraph.errors import BadRequest, NotFound
+from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.runs.declared import Pipeline
@@ -32,15 +33,39 @@ def list_pipelines(call: Call) -> None:
 
 
 def validate(call: Call) -> None:
-    """Everything a run needs, short of the data: files are read, graphs are looked for."""
+    """Everything a run needs, short of the data: files are read, gates are looked up in the schemas of their graphs."""
     found, uris = _declared(call)
+    unchecked: dict[str, str] = {}
     for each in found.values():
-        _uri(each, uris)
+        if (reason := _require_gates(each, _uri(each, uris))) is not None:
+            unchecked[each.name] = reason
     if call.json:
-        output.document({"ok": True, "pipelines": sorted(found)})
-    else:
-        verb = "is" if len(found) == 1 else "are"
-        output.line(f"{counted(len(found), 'pipeline')} {verb} fine: {', '.join(found) or 'none'}")
+        output.document({"ok": True, "pipelines": sorted(found), "gates_not_checked": unchecked})
+        return
+    verb = "is" if len(found) == 1 else "are"
+    output.line(f"{counted(len(found), 'pipeline')} {verb} fine: {', '.join(found) or 'none'}")
+    for name, reason in unchecked.items():
+        output.line(f"the gates of {name} could not be checked: {reason}")
+
+
+def _require_gates(pipeline: Pipeline, uri: str) -> str | None:
+    """Refuse gates that no run can measure; why that is not known when the graph cannot be read."""
+    import omnigraph as og
+    from omnigraph.pipeline.runs.gates import require_gate
+
+    if not pipeline.gates:
+        return None
+    try:
+        with og.open(uri, pipeline.merge_into or "main", read_only=True) as graph:
+            view = graph.view()
+    except OmnigraphError as error:
+        return error.message
+    for gate in pipeline.gates:
+        try:
+            require_gate(gate, view)
+        except BadRequest as error:
+            raise BadRequest(f"pipelines.{pipeline.name}.{error.message}") from error
+    return None
 
 
 def run(call: Call) -> int:
@@ -83,7 +108,15 @@ def schedule(call: Call) -> None:
 
     found, _ = _declared(call)
     make = airflow if call.text("--format") == "airflow" else crontab
-    output.line(make(found.values(), Path(call.value("--config")).resolve(), ["omnigraph"]).rstrip("\n"))
+    output.line(make(found.values(), Path(call.value("--config")).resolve(), _program()).rstrip("\n"))
+
+
+def _program() -> list[str]:
+    """How this program is started from anywhere: what runs by the clock has a PATH of its own."""
+    script = Path(sys.argv[0])
+    if script.name == "omnigraph" and script.is_file():
+        return [str(script.absolute())]
+    return [sys.executable, "-m", "omnigraph.cli"]
 
 
 def show_history(call: Call) -> None:
