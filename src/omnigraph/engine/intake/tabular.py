@@ -7,6 +7,7 @@ so that the ordinary rules refuse it by row.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -21,10 +22,21 @@ from omnigraph.engine.intake.frames import require_one_of_each
 from omnigraph.engine.intake.inputs.csv_lines import BlankLines
 from omnigraph.engine.intake.inputs.files import open_input
 from omnigraph.engine.intake.inputs.forms import Form
+from omnigraph.engine.intake.inputs.ragged_rows import RaggedRow, RaggedRows, placed
 from omnigraph.engine.intake.inputs.table_files import Columns, open_parquet, table_pieces
-from omnigraph.engine.intake.records import PLAIN, Decoded, Intake, merge_decoded
+from omnigraph.engine.intake.records import PLAIN, Decoded, Intake, merge_decoded, place_order
 from omnigraph.engine.intake.shape_reader import ShapeReader
+from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.rowset import one_array
+
+
+@dataclass(frozen=True, slots=True)
+class RawPiece:
+    """Some rows of a source; those of a text file with their lines, and with ragged ones and the lines of these."""
+
+    rows: pa.RecordBatch | pa.Table
+    lines: np.ndarray | None = None
+    ragged: Sequence[tuple[RaggedRow, int]] = ()
 
 
 def decode_table_file(
@@ -39,18 +51,20 @@ def decode_table_file(
     intake: Intake = PLAIN,
     table: pa.Table | None = None,
     most: int | None = None,
+    ragged: RaggedRows | None = None,
 ) -> Iterator[Decoded]:
     """A columnar file, or some row groups of a Parquet file, piece by piece; rows are numbered through.
 
     A row of a CSV file has the number of the line that it begins on, moved by `line_shift`.
     `file` is the name that messages show; `table` is its content, where that is in memory. With `most`, at most so
-    many rows of the first piece are decoded.
+    many rows of the first piece are decoded. `ragged` is to collect rows of a CSV file that have too many or too few
+    columns, where this is a piece of one.
     """
     readers = [ShapeReader.of(catalog, shape) for shape in (frame, *frame.also)]
     text = not frame.form.cells.are_plain or (table is None and frame.form.of(path) == "csv")
-    pieces = raw_pieces(path, readers, frame.form, groups, table)
-    for raw, lines in pieces if most is None else islice(pieces, 1):
-        batch = _cleaned(raw if most is None else raw.slice(0, most), frame.form)
+    pieces = raw_pieces(path, readers, frame.form, groups, table=table, ragged=ragged)
+    for piece in pieces if most is None else islice(pieces, 1):
+        batch, lines = _cleaned(piece.rows if most is None else piece.rows.slice(0, most), frame.form), piece.lines
         if lines is None:
             lines = np.arange(first_row, first_row + batch.num_rows, dtype=np.int64)
         else:
@@ -60,24 +74,43 @@ def decode_table_file(
             for reader in readers
             for part in reader.decoded(batch, lines, catalog, file=file, intake=intake, text=text)
         ]
-        yield parts[0] if len(parts) == 1 else merge_decoded(parts)
+        if piece.ragged:
+            parts.append(
+                Decoded({}, tuple(_refused(each, at + line_shift, readers, file) for each, at in piece.ragged))
+            )
+        decoded = parts[0] if len(parts) == 1 else merge_decoded(parts)
+        yield (
+            replace(decoded, violations=tuple(sorted(decoded.violations, key=place_order))) if piece.ragged else decoded
+        )
         first_row += batch.num_rows
 
 
+def _refused(row: RaggedRow, line: int, readers: Sequence[ShapeReader], file: str | None) -> Violation:
+    table_key = readers[0].info.table_key if len(readers) == 1 else None
+    return Violation("W019", f"line {line}: {row.reason}", table_key, line=line, file=file)
+
+
 def source_rows(
-    path: str, catalog: Catalog, frame: FrameShape, groups: range | None = None
-) -> Iterator[tuple[pa.Table, np.ndarray | None]]:
+    path: str,
+    catalog: Catalog,
+    frame: FrameShape,
+    groups: range | None = None,
+    ragged: RaggedRows | None = None,
+) -> Iterator[RawPiece]:
     """The rows of a source as they came, in columns that the same mapping can load; cells without rules as values."""
     readers = [ShapeReader.of(catalog, shape) for shape in (frame, *frame.also)]
-    for raw, lines in raw_pieces(path, readers, frame.form, groups):
-        table = raw if isinstance(raw, pa.Table) else pa.Table.from_batches([raw])
+    for piece in raw_pieces(path, readers, frame.form, groups, ragged=ragged):
+        table = piece.rows if isinstance(piece.rows, pa.Table) else pa.Table.from_batches([piece.rows])
+        lines = piece.lines
         if lines is None or not frame.form.cells.are_plain:
-            yield table, lines
+            yield RawPiece(table, lines, piece.ragged)
             continue
+        if piece.ragged:
+            yield RawPiece(table.slice(0, 0), lines[:0], piece.ragged)
         found = {name: [reader.kind_of(name) for reader in readers] for name in table.column_names}
         kinds = {name: next((kind for kind in mine if kind is not None), None) for name, mine in found.items()}
         for run in typed_runs(table, kinds):
-            yield run, lines[: run.num_rows]
+            yield RawPiece(run, lines[: run.num_rows])
             lines = lines[run.num_rows :]
 
 
@@ -95,11 +128,13 @@ def raw_pieces(
     readers: Sequence[ShapeReader],
     form: Form,
     groups: range | None = None,
+    *,
     table: pa.Table | None = None,
-) -> Iterator[tuple[pa.RecordBatch | pa.Table, np.ndarray | None]]:
+    ragged: RaggedRows | None = None,
+) -> Iterator[RawPiece]:
     """The columns that some of the types can use; the rows of text files with their lines."""
     if table is not None:
-        yield _of_one_name_each(table, path, readers), None
+        yield RawPiece(_of_one_name_each(table, path, readers))
         return
 
     def wanted(names: Sequence[str]) -> list[str] | None:
@@ -109,20 +144,37 @@ def raw_pieces(
         return [name for name in names if any(name in (each or ()) for each in needed)]
 
     text = form.of(path) == "csv"
-    blank = BlankLines() if text else None
+    blank, ragged = (BlankLines(), ragged or RaggedRows()) if text else (None, None)
     named = frozenset(name for reader in readers for name in reader.sources)
-    columns = Columns(wanted, _json_kinds(readers), as_text=text, blank=blank, named=named, in_text=form.cells.text)
+    columns = Columns(
+        wanted, _json_kinds(readers), as_text=text, blank=blank, ragged=ragged, named=named, in_text=form.cells.text
+    )
     line: int | None = None
+    rows, last = 0, pa.table({})
     for piece in table_pieces(path, form, columns, groups):
-        if blank is None:
-            yield _of_one_name_each(piece, path, readers), None
+        if blank is None or ragged is None:
+            yield RawPiece(_of_one_name_each(piece, path, readers))
             continue
         if line is None:
             header = 0 if form.names is not None else 1 + sum(name.count("\n") for name in piece.column_names)
             line = 1 + form.skip_rows + header
+            last = _of_one_name_each(piece.slice(0, 0), path, readers)
         for batch in piece.to_batches():
             counted, line = _lines(batch, line)
-            yield _of_one_name_each(batch, path, readers), blank.shifted(counted)
+            found, own = ragged.take(rows + batch.num_rows), counted[:0]
+            if found:
+                counted, own, line = placed(counted, line, rows, found)
+            rows += batch.num_rows
+            yield RawPiece(
+                _of_one_name_each(batch, path, readers), blank.shifted(counted), _with_lines(found, own, blank)
+            )
+    if ragged is not None and blank is not None and line is not None and (found := ragged.take()):
+        _, own, _ = placed(np.zeros(0, np.int64), line, rows, found)
+        yield RawPiece(last, own[:0], _with_lines(found, own, blank))
+
+
+def _with_lines(ragged: list[RaggedRow], lines: np.ndarray, blank: BlankLines) -> list[tuple[RaggedRow, int]]:
+    return list(zip(ragged, blank.shifted(lines).tolist(), strict=True))
 
 
 def _of_one_name_each(

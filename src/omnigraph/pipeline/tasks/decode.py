@@ -13,6 +13,7 @@ import pyarrow as pa
 from omnigraph.compiler.catalog.model import Catalog
 from omnigraph.engine.intake.inputs.files import open_input, open_stream, unreadable
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
+from omnigraph.engine.intake.inputs.ragged_rows import RaggedRows
 from omnigraph.engine.intake.inputs.table_files import cell_in_json
 from omnigraph.engine.intake.ndjson import BLOCK_BYTES, decode_ndjson
 from omnigraph.engine.intake.records import PLAIN, Decoded, Intake
@@ -42,6 +43,7 @@ def decode_split(split: Split, catalog: Catalog, first: int, intake: Intake = PL
     source = split.source
     if source.frame is not None:
         options: dict[str, Any] = {"first_row": first, "line_shift": split.shift, "file": source.shown}
+        options["ragged"] = _ragged(split)
         for decoded in decode_table_file(
             split.path, catalog, source.frame, groups=_groups(split), intake=intake, **options
         ):
@@ -65,13 +67,20 @@ def source_texts(split: Split, catalog: Catalog, first: int, wanted: Set[int]) -
                     found[first] = line.decode(errors="replace").removesuffix("\r")
                 first += 1
         return found
-    for table, lines in source_rows(split.path, catalog, source.frame, _groups(split)):
+    for piece in source_rows(split.path, catalog, source.frame, _groups(split), _ragged(split)):
+        table, lines = piece.rows, piece.lines
+        found |= {at + split.shift: row.text for row, at in piece.ragged if at + split.shift in wanted}
         numbers = np.arange(first, first + table.num_rows) if lines is None else lines + split.shift
         rows = np.flatnonzero(np.isin(numbers, list(wanted)))
         for number, row in zip(numbers[rows].tolist(), table.take(pa.array(rows)).to_pylist(), strict=True):
             found[number] = json.dumps(row, ensure_ascii=False, default=cell_in_json)
         first += table.num_rows
     return found
+
+
+def _ragged(split: Split) -> RaggedRows:
+    """Collects rows of more or fewer columns than the header; all rows of one piece of a file may be such."""
+    return RaggedRows(whole=split.piece is None, begins=split.piece is None or not split.shift)
 
 
 def _groups(split: Split) -> range | None:

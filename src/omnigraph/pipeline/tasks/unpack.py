@@ -13,7 +13,7 @@ import numpy as np
 
 from omnigraph.engine.intake.inputs.files import open_output, open_stream, require_unchanged, unreadable
 from omnigraph.engine.intake.inputs.lines import LINE_BYTES
-from omnigraph.errors import BadRequest
+from omnigraph.engine.intake.inputs.table_files import require_closed_quotes
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.tasks.splits import Source, Unpacked
 
@@ -30,13 +30,19 @@ def wants_unpacking(source: Source, split_bytes: int) -> bool:
 
 
 def unpack(source: Source, place: str, piece_bytes: int) -> list[Unpacked]:
-    """Write the pieces of one file, each with the header of a CSV file that has one."""
+    """Write the pieces of one file, each with the header of a CSV file that has one.
+
+    The quotes of a CSV file come in pairs, but for those that are characters of a cell. Where one is alone they do not
+    say which lines end a row, so the file itself is the only piece.
+    """
     place = f"{place}/unpacked-{new_ulid()}"
     name = _plain_name(source.file.path)
     found: list[Unpacked] = []
+    quotes = above = 0
     try:
         with open_stream(source.file.path) as stream:
             header, pieces = _pieces(stream, source, piece_bytes)
+            quotes = header.count(b'"')
             start, line, above = len(header), 1 + header.count(b"\n"), header.count(b"\n")
             for data in pieces:
                 path = f"{place}/{len(found):06d}-{name}"
@@ -45,10 +51,20 @@ def unpack(source: Source, place: str, piece_bytes: int) -> list[Unpacked]:
                     file.write(data)
                 found.append(Unpacked(path, start, len(data), line, above))
                 start, line = start + len(data), line + data.count(b"\n")
+                quotes += data.count(b'"')
+    except _Endless:
+        quotes = 1
     except OSError as error:
         raise unreadable(source.file.path, error) from error
+    if source.is_csv and source.frame is not None and quotes % 2:
+        require_closed_quotes(source.file.path, source.frame.form, source.shown)
+        found = [Unpacked(source.file.path, 0, source.file.size, above + 1, above)]
     require_unchanged(source.file, source.shown)
     return found
+
+
+class _Endless(Exception):
+    """No line break outside quotes for longer than a line may be."""
 
 
 def _plain_name(path: str) -> str:
@@ -88,7 +104,7 @@ def _cut(stream: Any, held: bytes, piece_bytes: int, *, quoted: bool) -> Iterato
         if not more:
             return
         if not end and len(data) > max(LINE_BYTES, 4 * piece_bytes):
-            raise BadRequest("a record is longer than a line may be; are the quotes of the file closed?")
+            raise _Endless
         parts, size = [data[end:]], len(data) - end
 
 

@@ -1,10 +1,15 @@
-"""Line numbers of a CSV file as an editor shows them: Arrow skips blank lines, so they are noted while it reads."""
+"""What Arrow does not tell of a CSV file: its blank lines, which it skips, and a quote that is never closed."""
 
 from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
 
 import numpy as np
 
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
+_READ_BYTES = 8 << 20
+_LINE_ENDS = (b"", b"\n", b"\r")
 
 
 class BlankLines:
@@ -19,6 +24,11 @@ class BlankLines:
         self._count = 0
         self._in_quotes = False
         self._rest = b""
+
+    @property
+    def odd_quotes(self) -> bool:
+        """Whether a quote of what was read has no other: it is not closed, or part of a cell without quotes."""
+        return self._in_quotes ^ bool(self._rest.count(b'"') & 1)
 
     def shifted(self, lines: np.ndarray) -> np.ndarray:
         """Lines counted without the blank ones, with them."""
@@ -46,6 +56,48 @@ class BlankLines:
         self._before += others[blank].tolist()
         self._count = int(others[-1])
         self._in_quotes ^= bool(quotes[-1] & 1)
+
+
+def unclosed_quote(read: Callable[[int], bytes], separator: bytes, skip_lines: int = 0) -> int | None:
+    """The line of a quote that begins a cell and is not closed, if there is one: what follows would be part of it.
+
+    Either the file ends there, or the next quote, with line breaks before it, is in the middle of a cell. Elsewhere a
+    quote inside a cell that does not begin with one is a character.
+
+    >>> import io
+    >>> texts = [b'a,b\\n1,"x\\n2,y\\n', b'a\\n1\\n"2\\n"3"', b'a\\n5" pipe']
+    >>> [unclosed_quote(io.BytesIO(text).read, b",") for text in texts]
+    [2, 3, None]
+    """
+    ends = (*_LINE_ENDS, separator)
+    data, before, line = b"", b"", 1
+    opened: int | None = None  # the line of the quote that the cell begins with
+    while True:
+        more = read(_READ_BYTES)
+        data = data + more if before or data else more.removeprefix(codecs.BOM_UTF8)
+        at = counted = 0
+        while skip_lines and (end := data.find(b"\n", at) + 1):
+            at, skip_lines = end, skip_lines - 1
+        while not skip_lines and (found := data.find(b'"', at)) >= 0:
+            after = data[found + 1 : found + 2]
+            if not after and more:
+                break  # what follows decides
+            at = found + 1
+            if opened is None and (data[found - 1 : found] if found else before) in ends:
+                line, counted = line + data.count(b"\n", counted, found), found
+                opened = line
+            elif opened is not None and after == b'"':
+                at = found + 2
+            elif opened is not None:
+                line, counted = line + data.count(b"\n", counted, found), found
+                if after not in ends and line > opened:
+                    return opened
+                opened = None
+        if not more:
+            return opened
+        held = max(at, len(data) - 1)
+        line += data.count(b"\n", counted, held)
+        data, before = data[held:], data[held - 1 : held] or before
 
 
 def _may_have_blank_lines(text: bytes, end: int) -> bool:

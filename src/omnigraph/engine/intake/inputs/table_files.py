@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from omnigraph.compiler.types import FLOATING, INTEGER, PropType
 from omnigraph.engine.intake.columns.views import schema_without_views, without_views
-from omnigraph.engine.intake.inputs.csv_lines import BlankLines
+from omnigraph.engine.intake.inputs.csv_lines import BlankLines, unclosed_quote
 from omnigraph.engine.intake.inputs.files import open_input, open_stream, unreadable
 from omnigraph.engine.intake.inputs.forms import BY_NAME, STORES, Form
+from omnigraph.engine.intake.inputs.ragged_rows import RaggedRow, RaggedRows
 from omnigraph.engine.intake.inputs.read_ahead import ReadAheadFile
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.base.clouds import is_remote
@@ -28,8 +29,10 @@ from omnigraph.storage.lance.tables import open_table
 # Text is read in blocks, and in larger ones where a row is longer than a block.
 _BLOCKS = (16 << 20, 256 << 20, (1 << 31) - 1)
 _LONGER_THAN_A_BLOCK = "straddl"
+_NO_HEADER = "Empty CSV file"
 _SEVERAL_KINDS = "changed from"
 _SNIFFED = 1 << 20
+_SHOWN = 60
 _BLOB_TEXTS = pa.struct([(name, pa.utf8()) for name in BLOB_CELL.names])
 
 
@@ -43,13 +46,15 @@ class Columns:
 
     With `as_text` the cells of a CSV file stay text; otherwise Arrow guesses their types. `named` ones are shown even
     where a piece of a JSON file has no value for them; those `in_text` are text whatever a JSON file has there. `blank`
-    collects where a CSV file has blank lines.
+    collects where a CSV file has blank lines, and `ragged` its rows with more or fewer columns than the header;
+    without it they are an error.
     """
 
     wanted: Callable[[Sequence[str]], list[str] | None] = _all
     kinds: Mapping[str, PropType] = field(default_factory=dict)
     as_text: bool = False
     blank: BlankLines | None = None
+    ragged: RaggedRows | None = None
     named: frozenset[str] = frozenset()
     in_text: frozenset[str] = frozenset()
 
@@ -94,11 +99,14 @@ def file_schema(path: str, form: Form) -> pa.Schema | None:
     if format == "parquet":
         with open_input(path) as file:
             return schema_without_views(open_parquet(path, file).schema_arrow)
-    piece = next(table_pieces(path, form, Columns(as_text=True)), None)
+    columns = Columns(as_text=True, ragged=RaggedRows(whole=False, begins=False))
+    piece = next(table_pieces(path, form, columns), None)
     return None if piece is None else piece.schema
 
 
 def _advice(told: str) -> str:
+    if _LONGER_THAN_A_BLOCK in told:
+        return "; a row is longer than a cell may be: is a quote not closed?"
     if "UTF8" not in told:
         return ""
     return "; if it is written in another encoding, name it in the mapping, for example encoding: cp1252"
@@ -167,19 +175,60 @@ def _in_blocks(read: Callable[[int], Iterator[pa.Table]]) -> Iterator[pa.Table]:
 
 def _csv(path: str, form: Form, columns: Columns, block: int) -> Iterator[pa.Table]:
     names = list(form.names) if form.names is not None else None
-    reading = pcsv.ReadOptions(block_size=block, column_names=names, skip_rows=form.skip_rows)
+    # In one thread Arrow counts rows. It converts a stream in one anyhow: 8 MB took as long either way.
+    reading = pcsv.ReadOptions(block_size=block, column_names=names, skip_rows=form.skip_rows, use_threads=False)
     parsing = pcsv.ParseOptions(newlines_in_values=True, delimiter=form.separator(path))
     convert = pcsv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False)
     convert.null_values = [""]
+    blank, ragged, rows = columns.blank or BlankLines(), columns.ragged, 0
     if columns.as_text:
         with ReadAheadFile(_open_text(path, form)) as file:
-            first = pcsv.open_csv(file, reading, parsing)
+            parsing.invalid_row_handler = None if ragged is None else lambda row: "skip"
+            try:
+                first = pcsv.open_csv(file, reading, parsing)
+            except pa.ArrowInvalid as error:
+                if _NO_HEADER in str(error):
+                    require_closed_quotes(path, form)
+                raise
             convert.column_types = dict.fromkeys(first.schema.names, pa.utf8())
-    if columns.blank is not None:
-        columns.blank.restart()
-    with ReadAheadFile(_open_text(path, form), None if columns.blank is None else columns.blank.feed) as file:
-        for batch in pcsv.open_csv(file, reading, parsing, convert):
-            yield pa.Table.from_batches([batch])
+    blank.restart()
+    if ragged is not None:
+        ragged.restart(form.skip_rows + (names is None))
+        parsing.invalid_row_handler = ragged.refuse
+    try:
+        with ReadAheadFile(_open_text(path, form), blank.feed) as file:
+            stream = pcsv.open_csv(file, reading, parsing, convert)
+            for batch in stream:
+                rows += batch.num_rows
+                yield pa.Table.from_batches([batch])
+            if not rows:
+                yield stream.schema.empty_table()
+    except pa.ArrowInvalid:
+        if ragged is not None and (found := ragged.hopeless()) is not None:
+            raise _none_fits(path, found) from None
+        raise
+    if blank.odd_quotes:
+        require_closed_quotes(path, form)
+    if ragged is not None and (found := ragged.hopeless(rows)) is not None:
+        raise _none_fits(path, found)
+
+
+def _none_fits(path: str, first: RaggedRow) -> BadRequest:
+    return BadRequest(
+        f"'{path}' cannot be read: its rows do not have as many columns as its header ({first.reason}:"
+        f" {first.text[:_SHOWN]}); does a mapping have to name its delimiter?"
+    )
+
+
+def require_closed_quotes(path: str, form: Form, shown: str | None = None) -> None:
+    """BadRequest when a cell in quotes does not end, so that the lines after it would be taken for a part of it."""
+    with _open_text(path, form) as file:
+        line = unclosed_quote(file.read, form.separator(path).encode(), form.skip_rows)
+    if line is not None:
+        raise BadRequest(
+            f"'{shown or path}' cannot be read: the quote that begins a cell on line {line} is not closed, so the lines"
+            ' after it would be part of the cell; close it, or write a quote inside a cell in quotes as ""'
+        )
 
 
 def _open_text(path: str, form: Form) -> pa.NativeFile:

@@ -19,6 +19,7 @@ from omnigraph.engine.intake.frames import arrow_table, require_one_of_each
 from omnigraph.engine.intake.inputs.files import names_in
 from omnigraph.engine.intake.inputs.forms import STORES, SUFFIXES, Form, format_of
 from omnigraph.engine.intake.inputs.mixed_json import MIXED
+from omnigraph.engine.intake.inputs.ragged_rows import RaggedRows
 from omnigraph.engine.intake.inputs.table_files import Columns, table_pieces
 from omnigraph.engine.intake.inputs.table_stores import ForeignKey, shown_url, stored_tables
 from omnigraph.engine.intake.mapping_sources import FileSource
@@ -129,7 +130,12 @@ def _file(path: str, relative_to: str | os.PathLike[str] | None, sample: int | N
     if format_of(files[0].path) == "json" and format is None:
         described["format"] = "json"
     pieces, cut = _taken(
-        (piece for file in files for piece in table_pieces(file.path, form, Columns(as_text=text))), sample
+        (
+            piece
+            for file in files
+            for piece in table_pieces(file.path, form, Columns(as_text=text, ragged=RaggedRows()))
+        ),
+        sample,
     )
     if not sum(piece.num_rows for piece in pieces):
         raise BadRequest(f"'{path}' contains no rows to learn from")
