@@ -22,13 +22,13 @@ import omnigraph as og
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake import sources
+from omnigraph.engine.values.load_profile import Progress
 from omnigraph.errors import BadRequest, KeyConflict, NotFound, OmnigraphError, ValueViolation
 from omnigraph.pipeline.tasks import load as load_tasks
 from omnigraph.pipeline.tasks import unpack
 from omnigraph.pipeline.tasks.jobs import LocalTasks, SparkTasks
 from omnigraph.pipeline.tasks.load import load
 from omnigraph.pipeline.tasks.stage_driver import Tuning
-from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.intent.writeset import ReplaceParts
 from omnigraph.storage.maintenance.strays import discard_with_strays
@@ -230,7 +230,10 @@ def test_a_dry_run_does_not_create_the_branch(graph: og.Graph) -> None:
 def test_progress_names_its_stages_and_counts_rows(graph: og.Graph) -> None:
     seen: list[Progress] = []
     run(access(graph), request(MANY, progress=seen.append))
-    assert {progress.stage for progress in seen} == {"stage", "check"}
+    assert list(dict.fromkeys(progress.stage for progress in seen)) == ["stage", "check", "commit"]
+    last = {progress.stage: progress for progress in seen}
+    assert all(progress.done == progress.total for progress in last.values()), "each stage is done at last"
+    assert (seen[-1].stage, seen[-1].done, seen[-2].stage, seen[-2].done) == ("commit", 1, "commit", 0)
     assert max(progress.rows for progress in seen) == len(MANY.splitlines())
     assert max(progress.bytes for progress in seen) == len(MANY)
 

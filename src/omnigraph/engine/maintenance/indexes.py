@@ -23,7 +23,7 @@ from omnigraph.engine.read.plan.statistics import keep_statistics
 from omnigraph.engine.read.search.probes import keep_probes
 from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
-from omnigraph.engine.values.load_profile import LoadClock
+from omnigraph.engine.values.load_profile import LoadClock, Report, reported
 from omnigraph.engine.values.pushdown import column_name
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.core import Core
@@ -290,7 +290,9 @@ def _build_indexes(
     return pending
 
 
-def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadClock) -> None:
+def build_after(
+    core: Core, done: LoadResult, spark: SparkPlace, clock: LoadClock, report: Report | None = None
+) -> None:
     """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
     counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
     counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
@@ -301,7 +303,7 @@ def build_after(core: Core, done: LoadResult, spark: SparkPlace, clock: LoadCloc
     if is_huge:
         give_back()
     try:
-        with clock.stage("index"), ThreadPoolExecutor(1, "omnigraph-derived") as beside:
+        with clock.stage("index"), reported("index", report), ThreadPoolExecutor(1, "omnigraph-derived") as beside:
             # What is kept beside the graph needs no index, so neither waits for the other. Afterwards it is found to be
             # of a version with the same rows, and stays.
             lists = beside.submit(_keep_lists, core, large, spark)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +12,30 @@ from omnigraph.display import Displayed
 
 STAGES = ("start", "read", "unpack", "stage", "keys", "check", "replace", "index", "commit")
 """The stages of a load in their order; a load has those that it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a stage of a load is; `rows` and `bytes` are known when the stage is done."""
+
+    stage: str
+    done: int
+    total: int
+    rows: int = 0
+    bytes: int = 0
+
+
+Report = Callable[[Progress], None]
+
+
+@contextmanager
+def reported(stage: str, report: Report | None) -> Iterator[None]:
+    """Tell of a stage without tasks when it begins, and when it is done."""
+    if report is not None:
+        report(Progress(stage, 0, 1))
+    yield
+    if report is not None:
+        report(Progress(stage, 1, 1))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,13 +16,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 
 from omnigraph.checkpoints import checkpoint
-from omnigraph.engine.values.load_profile import LoadClock
+from omnigraph.engine.values.load_profile import LoadClock, Progress, Report
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.pipeline.spark.counters import counted, declared, shown
 from omnigraph.pipeline.spark.session import parallelism
 from omnigraph.pipeline.spark.stores import reaching_stores
 from omnigraph.pipeline.tasks.shared import FEW_BYTES
-from omnigraph.pipeline.tasks.watching import Progress, Report, spark_job
+from omnigraph.pipeline.tasks.watching import spark_job
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -207,6 +207,8 @@ class ClockedTasks:
                     self._clock.note_tasks(stage, each.tasks, spent, each.answer_bytes)
                 else:  # waiting for the session
                     self._clock.shift(stage, each.stage, each.seconds)
+        if report is not None:
+            report(Progress(stage, len(items), len(items)))
         return found
 
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 
 from omnigraph.compiler.catalog.model import EdgeType
 from omnigraph.engine.values.arrow import table_types
+from omnigraph.engine.values.load_profile import Report
 from omnigraph.engine.views.table_tasks import grouped
 from omnigraph.pipeline.tasks.buckets import partitions_for
 from omnigraph.pipeline.tasks.checks import largest, touched_edges
@@ -22,7 +23,6 @@ from omnigraph.pipeline.tasks.key_sets import (
     write_committed_keys,
 )
 from omnigraph.pipeline.tasks.stage_driver import Tuning
-from omnigraph.pipeline.tasks.watching import Report
 from omnigraph.storage.lance.parts import load_directory
 from omnigraph.storage.lance.tables import open_table
 

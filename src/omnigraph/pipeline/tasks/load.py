@@ -14,6 +14,7 @@ from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.intake.mapping_check import check_mapping
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import stored_schema, table_types
+from omnigraph.engine.values.load_profile import Progress
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
@@ -91,6 +92,8 @@ def load(
                     hooks=hooks,
                     budget=request.budget,
                 )
+        if request.progress is not None and not request.dry_run:
+            request.progress(Progress("commit", 1, 1))
         clock.bytes = work.staging.bytes
         failpoints.hit("load.pre_discard")
     return LoadResult(
@@ -214,6 +217,8 @@ class _Load:
         share = check_rows(job.parts, self.tasks, self.tuning)
         arranged = arrange(job, matched, self.tasks, self.request.progress, share)
         tables = tuple(TableWrite(key, (self._step(view, mine),)) for key, mine in arranged.items())
+        if self.request.progress is not None and not self.request.dry_run:
+            self.request.progress(Progress("commit", 0, 1))
         if not tables and self.request.epoch is None and (self.refused or self.left_out):
             return None
         return WriteSet(

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.values.arrow import TableType, row_schema, table_types, to_stored
+from omnigraph.engine.values.load_profile import Report
 from omnigraph.engine.values.rowset import one_array
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.tasks.jobs import Tasks
 from omnigraph.pipeline.tasks.key_rows import CheckJob
 from omnigraph.pipeline.tasks.key_sets import Part
-from omnigraph.pipeline.tasks.watching import Report
 from omnigraph.storage.base.layout import Root
 from omnigraph.storage.lance import parts as scratch
 from omnigraph.storage.lance.patch import place_of_ids, succession

@@ -16,6 +16,7 @@ from omnigraph.engine.api.runners import LoadRequest
 from omnigraph.engine.intake.embedding import FillPlan, plan_filling
 from omnigraph.engine.intake.sources import is_paths
 from omnigraph.engine.intake.violations import Violation
+from omnigraph.engine.values.load_profile import Progress
 from omnigraph.engine.values.result import EmbedCounts
 from omnigraph.ids import reserve_ulids
 from omnigraph.pipeline.tasks.buckets import partitions_for
@@ -41,7 +42,6 @@ from omnigraph.pipeline.tasks.splits import (
 )
 from omnigraph.pipeline.tasks.stage import Staged, StageJob, decoded_places, stage_splits
 from omnigraph.pipeline.tasks.unpack import unpack, wants_unpacking
-from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 from omnigraph.storage.base import failpoints
 from omnigraph.storage.base.layout import Root
@@ -331,7 +331,7 @@ class Staging:
         if self.request.progress is not None:
             every = self._staged.values()
             rows, size = sum(each.rows for each in every), sum(each.bytes for each in every)
-            self.request.progress(Progress("stage", len(every), len(every), rows, size))
+            self.request.progress(Progress("stage", len(self._groups), len(self._groups), rows, size))
 
     def _at(self, violation: Violation, lines: Mapping[int, Mapping[tuple[str, int], int]]) -> Violation:
         def place(code: int | None) -> tuple[int | None, str | None]:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from omnigraph.checkpoints import checkpoint
+from omnigraph.engine.values.load_profile import Progress, Report
 from omnigraph.errors import StorageError
 from omnigraph.pipeline.spark.session import activated, spark_session
 from omnigraph.pipeline.tasks.jobs import Answer, Counts, Item, Measured, SparkTasks
-from omnigraph.pipeline.tasks.watching import Progress, Report
 
 _LOOK_SECONDS = 0.25
 

@@ -6,14 +6,14 @@ import logging
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.checkpoints import checkpoint, is_checked
 from omnigraph.display import counted
+from omnigraph.engine.values.load_profile import Progress, Report
 from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.ids import new_ulid
 from omnigraph.pipeline.spark.session import is_connect, log_file, without_warnings
@@ -30,20 +30,6 @@ _TOO_LARGE = re.compile(
 _REASON = re.compile(
     r"^(?:Caused by: |: )?(?:[\w.]+\.)?(\w+(?:Error|Exception|Exceeded|NotFound)): (.*)$", re.MULTILINE
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a stage of a load is; `rows` and `bytes` are known when the stage is done."""
-
-    stage: str
-    done: int
-    total: int
-    rows: int = 0
-    bytes: int = 0
-
-
-Report = Callable[[Progress], None]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.values.load_profile import Progress
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError, TimedOut, ValueViolation
 from omnigraph.pipeline.runs import execute, following
 from omnigraph.pipeline.runs.declared import Pipeline, in_order, parse_pipelines
@@ -22,7 +23,6 @@ from omnigraph.pipeline.runs.execute import RunOptions, run_pipeline
 from omnigraph.pipeline.runs.records import history, keep
 from omnigraph.pipeline.runs.schedules import airflow, crontab
 from omnigraph.pipeline.tasks.stage_driver import Tuning
-from omnigraph.pipeline.tasks.watching import Progress
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash.processes import children
 
