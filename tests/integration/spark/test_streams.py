@@ -281,9 +281,9 @@ def test_options_of_streams_and_writers_that_make_no_sense_are_told() -> None:
     with pytest.raises(BadRequest, match="mode 'append' does neither"):
         Sink("graph", "s", type="Person", op="op", mode="append")
     with pytest.raises(BadRequest, match="needs the option 'graph'"):
-        OmnigraphSource({}).streamReader(None)  # type: ignore[arg-type]
+        OmnigraphSource({}).streamReader(None).initialOffset()  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="a feed starts at"):
-        OmnigraphSource({"graph": "g", "start": "soon"}).streamReader(None)  # type: ignore[arg-type]
+        OmnigraphSource({"graph": "g", "start": "soon"}).streamReader(None).initialOffset()  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match="unknown option 'colour'"):
         OmnigraphSource({"graph": "g", "type": "P", "colour": "red"}).writer(None, overwrite=False)  # type: ignore[arg-type]
     with pytest.raises(BadRequest, match=r"'type' .* and 'edge'"):
