@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -48,13 +50,37 @@ def discard_abandoned(store: Store) -> list[str]:
 
     Taking a live load for dead costs that load its scratch files, and so the load; never more.
     """
-    return [load_directory(load_id) for load_id in abandoned(store) if discard_with_strays(store, load_id)]
+    found = [load_directory(load_id) for load_id in abandoned(store) if discard_with_strays(store, load_id)]
+    return [*found, *_discard_empty(store)]
 
 
 def abandoned(store: Store) -> list[str]:
     """The loads that have left something and that no process works on any more, the oldest first."""
     found = {name.split("/")[1] for name in store.objects.list_tree(LOADS_DIR) if name.count("/") > 1}
     return sorted(load_id for load_id in found if not _is_held(store, load_id))
+
+
+def _discard_empty(store: Store) -> list[str]:
+    """Remove directories without files, which a task that outlives its load makes after those of the load are gone.
+
+    Those of a load that is just beginning are younger than a lease; only a disk has directories.
+    """
+    root, found = store.root, []
+    if root.backing is not None or not root.is_local:
+        return []
+    newest = time.time() - store.settings.control_ttl_ms / 1_000
+    for load_id in _listed(os.path.join(root.uri, LOADS_DIR)):
+        tree = list(os.walk(os.path.join(root.uri, LOADS_DIR, load_id), topdown=False))
+        with suppress(OSError):  # somebody else removes them, or has put a file there
+            if tree and not any(files or os.stat(path).st_mtime > newest for path, _, files in tree):
+                for path, *_ in tree:
+                    os.rmdir(path)
+                found.append(load_directory(load_id))
+    return found
+
+
+def _listed(directory: str) -> list[str]:
+    return sorted(os.listdir(directory)) if os.path.isdir(directory) else []
 
 
 def take_claim(store: Store, load_id: str) -> bool:

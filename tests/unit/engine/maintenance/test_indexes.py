@@ -12,6 +12,7 @@ from omnigraph.compiler.catalog import compile_schema
 from omnigraph.compiler.types import BASE_SCALARS, PropType
 from omnigraph.engine.maintenance.declared import declared_indexes, index_kind
 from omnigraph.engine.maintenance.indexes import IndexReport, missing_indexes
+from omnigraph.engine.values.load_profile import Progress
 from omnigraph.testing.crash.invariants import violations
 
 
@@ -207,7 +208,9 @@ def test_what_is_kept_beside_the_graph_is_made_once_while_indexes_are_built(
     graph = og.init(tmp_path / "g.omni", "node Hut { code: String @key }\nedge Near: Hut -> Hut")
     near = [f'{{"edge":"Near","from":"H{at:03d}","to":"H{(at + 1) % 60:03d}"}}' for at in range(60)]
     huts = [f'{{"type":"Hut","data":{{"code":"H{at:03d}"}}}}' for at in range(60)]
-    done = graph.load([*huts, *near])
+    told: list[Progress] = []
+    done = graph.load([*huts, *near], progress=told.append)
+    assert told == [Progress("index", 0, 1), Progress("index", 1, 1)]
     assert sorted(made) == ["build_both", "build_keys"]
     assert done.profile is not None
     assert [stage.name for stage in done.profile.stages] == ["read", "index", "commit"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -83,6 +84,21 @@ def test_a_claim_keeps_the_scratch_of_a_live_load_and_takes_it_along(tmp_path: P
         assert load_claims.discard_abandoned(store) == []
         assert store.objects.list_tree(load_directory(load_id))
     assert store.objects.list_tree(LOADS_DIR) == []
+
+
+def test_directories_that_a_late_task_has_made_are_removed_when_no_load_can_be_beginning_there(tmp_path: Path) -> None:
+    store = a_store(tmp_path)
+    for name in ("late/committed/0-x/0", "young/a", "busy/a"):
+        (tmp_path / LOADS_DIR / name).mkdir(parents=True)
+    (tmp_path / LOADS_DIR / "busy/a/file").write_text("rows")
+    store.objects.write(f"{load_directory('busy')}/claim.json", "{}")
+    for name in ("late", "busy"):
+        for path in (tmp_path / LOADS_DIR / name, *(tmp_path / LOADS_DIR / name).rglob("*")):
+            os.utime(path, (0, 0))
+    assert load_claims._discard_empty(store) == [load_directory("late")]
+    assert sorted(path.name for path in (tmp_path / LOADS_DIR).iterdir()) == ["busy", "young"]
+    (tmp_path / LOADS_DIR / "busy/claim.json").unlink()
+    assert load_claims.discard_abandoned(store) == [load_directory("busy")]
 
 
 def test_what_nobody_claims_is_removed(tmp_path: Path) -> None:
