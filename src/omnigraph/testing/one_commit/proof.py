@@ -3,7 +3,8 @@
 `python -m omnigraph.testing.one_commit.proof` prints one line per trial and exits with 1 when a promise was broken.
 `OMNIGRAPH_ONE_COMMIT=1000000,10000000` sets how many nodes and edges a load has; a tenth of that is there before.
 With `--speculation` the loads run on a cluster of two workers, where the first task that writes waits once it has
-written, so that Spark starts it a second time on the other worker.
+written, so that Spark starts it a second time on the other worker. With `--dynamic-allocation` the cluster has
+executors only while there is something to do.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,7 +34,13 @@ from omnigraph.storage.protocol.recovery import RECOVERY_ACTOR
 from omnigraph.testing.crash.invariants import violations
 from omnigraph.testing.one_commit.child import ACTOR, state_of
 from omnigraph.testing.one_commit.data import MODES, Sizes, State, write_base, write_input
-from omnigraph.testing.services.spark_cluster import SPECULATION, Cluster, driver_environment, running_cluster
+from omnigraph.testing.services.spark_cluster import (
+    DYNAMIC_ALLOCATION,
+    SPECULATION,
+    Cluster,
+    driver_environment,
+    running_cluster,
+)
 from omnigraph.testing.services.spark_events import attempts, event_log, twice
 
 Ending = Literal["old", "new"]
@@ -127,11 +134,18 @@ def trials(*, speculation: bool = False) -> Iterator[Trial]:
 
 
 def run_trial(
-    trial: Trial, place: Path, base: Path, mapping: Path, sizes: Sizes, *, cluster: Cluster | None = None
+    trial: Trial,
+    place: Path,
+    base: Path,
+    mapping: Path,
+    sizes: Sizes,
+    *,
+    cluster: Cluster | None = None,
+    settings: Mapping[str, str] = SPECULATION,
 ) -> Report:
     """Play one trial on a copy of the base, then recover, compare, tidy up and write once more.
 
-    In a cluster, tasks are speculated.
+    In a cluster, tasks are speculated, unless there are other settings.
     """
     root, report = place / "graph", Report(trial)
     shutil.copytree(base, root)
@@ -139,13 +153,14 @@ def run_trial(
         known = graph.commits.head()
     begin = time.monotonic()
     with watching(root, place, report, sizes.before(), sizes.after(trial.mode)):
-        _load(trial, root, mapping, report, cluster)
+        driver = None if cluster is None else (cluster.master, {**settings, **event_log(_events(root))})
+        _load(trial, root, mapping, report, driver)
         report.seconds = time.monotonic() - begin
         with og.open(root) as graph:
             graph.refresh()
     judge(trial, root, known, sizes, report)
     tidy(root, report)
-    if cluster is not None:
+    if cluster is not None and settings is SPECULATION:
         report.twice = twice(attempts(_events(root)))
         # Who dies before the first job has no tasks.
         if not report.twice["stage"] and trial.moment != "stage":
@@ -180,15 +195,17 @@ def watching(root: Path, place: Path, report: Report, old: State, new: State) ->
         report.problems.append(f"the reader saw {report.seen} instead of {wanted}")
 
 
-def _load(trial: Trial, root: Path, mapping: Path, report: Report, cluster: Cluster | None) -> None:
+def _load(
+    trial: Trial, root: Path, mapping: Path, report: Report, driver: tuple[str, Mapping[str, str]] | None
+) -> None:
+    """Run the driver of a trial: on a master with settings for Spark, or by itself."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     environment = {**os.environ, _MARK: mark, failpoints.ENVIRONMENT: trial.failpoints}
     master = "local[2,4]"
-    if cluster is not None:
+    if driver is not None:
         # Its executors are children of the workers, and get the mark from Spark.
-        settings = SPECULATION | event_log(_events(root)) | {f"spark.executorEnv.{_MARK}": mark}
-        environment |= driver_environment(settings)
-        master = cluster.master
+        master, settings = driver
+        environment |= driver_environment({**settings, f"spark.executorEnv.{_MARK}": mark})
     command = [sys.executable, "-m", _CHILD, "drive", str(root), str(mapping), trial.mode, trial.moment, master]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     expected = -signal.SIGKILL if trial.dies else 0
@@ -273,19 +290,24 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m omnigraph.testing.one_commit.proof", description=__doc__)
     parser.add_argument("--only", nargs="+", default=[""], help="run trials whose name contains one of these texts")
     parser.add_argument("--speculation", action="store_true", help="on a cluster that attempts tasks twice")
+    parser.add_argument("--dynamic-allocation", action="store_true", help="on a cluster whose executors come and go")
     chosen = parser.parse_args(arguments)
+    if chosen.speculation and chosen.dynamic_allocation:
+        parser.error("choose one of --speculation and --dynamic-allocation")
+    settings = DYNAMIC_ALLOCATION if chosen.dynamic_allocation else SPECULATION
     every = trials(speculation=chosen.speculation)
     wanted = [trial for trial in every if any(text in trial.name for text in chosen.only)]
     sizes, failed = Sizes.chosen(), 0
     with ExitStack() as held:
         place = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="omnigraph-one-commit-")))
-        cluster = held.enter_context(running_cluster(2, connect_server=False)) if chosen.speculation else None
+        clustered = chosen.speculation or chosen.dynamic_allocation
+        cluster = held.enter_context(running_cluster(2, connect_server=False)) if clustered else None
         mapping = write_input(place / "input", sizes)
         for mode in {trial.mode: None for trial in wanted}:
             write_base(place / mode, sizes, mode)
         for number, trial in enumerate(wanted):
             (here := place / str(number)).mkdir()
-            report = run_trial(trial, here, place / trial.mode, mapping, sizes, cluster=cluster)
+            report = run_trial(trial, here, place / trial.mode, mapping, sizes, cluster=cluster, settings=settings)
             failed += bool(report.problems)
             print(report.line(), flush=True)
             shutil.rmtree(here)

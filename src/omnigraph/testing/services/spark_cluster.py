@@ -32,6 +32,17 @@ SPECULATION = {
     # Where a stage has too few tasks to compare them.
     "spark.speculation.task.duration.threshold": "2s",
 }
+# Executors of one core each come when tasks wait for them, and go when they have nothing to do, shuffled rows or not.
+DYNAMIC_ALLOCATION = {
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.minExecutors": "0",
+    "spark.dynamicAllocation.initialExecutors": "0",
+    "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+    "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
+    "spark.executor.cores": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)

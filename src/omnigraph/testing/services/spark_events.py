@@ -22,6 +22,16 @@ class Attempt:
     host: str
     speculative: bool
     ended: str = ""
+    executor: str = ""
+
+
+@dataclass(slots=True)
+class Executor:
+    """When an executor came and went, in milliseconds, and why it went."""
+
+    added: int
+    removed: int | None = None
+    why: str = ""
 
 
 def event_log(place: Path) -> dict[str, str]:
@@ -63,6 +73,32 @@ def sums(place: Path) -> dict[str, Counter[str]]:
     return found
 
 
+def executors(place: Path) -> dict[str, Executor]:
+    """The executors of the one application whose log is in a directory, by their ids."""
+    (log,) = place.iterdir()
+    found: dict[str, Executor] = {}
+    for event in _events(log):
+        if event["Event"] == "SparkListenerExecutorAdded":
+            found[event["Executor ID"]] = Executor(event["Timestamp"])
+        elif event["Event"] == "SparkListenerExecutorRemoved":
+            known = found[event["Executor ID"]]
+            known.removed, known.why = event["Timestamp"], event["Removed Reason"]
+    return found
+
+
+def stage_times(place: Path, stage: str) -> list[tuple[int, int]]:
+    """When the jobs of one stage of ours began and ended, in milliseconds, in their order."""
+    (log,) = place.iterdir()
+    begun: dict[int, int] = {}
+    found: list[tuple[int, int]] = []
+    for event in _events(log):
+        if event["Event"] == "SparkListenerJobStart" and stage in _started(event).values():
+            begun[event["Job ID"]] = event["Submission Time"]
+        elif event["Event"] == "SparkListenerJobEnd" and event["Job ID"] in begun:
+            found.append((begun[event["Job ID"]], event["Completion Time"]))
+    return found
+
+
 def twice(found: Iterable[Attempt]) -> Counter[str]:
     """How many tasks were attempted a second time while the first attempt went on, by stage."""
     return Counter(stage for stage, _ in {(each.stage, each.task) for each in found if each.speculative})
@@ -85,6 +121,7 @@ def _attempt(event: dict[str, Any], stages: dict[int, str]) -> Attempt:
         info["Host"],
         info["Speculative"],
         event.get("Task End Reason", {}).get("Reason", ""),
+        info["Executor ID"],
     )
 
 
