@@ -21,7 +21,7 @@ from omnigraph.pipeline.tasks.stage_driver import Tuning
 from omnigraph.testing.graphs.loads import export_text
 
 FILES = 150
-TOGETHER = {"few": Tuning(), "many": Tuning(bucket_rows=7, keyed_rows=0)}
+TOGETHER = {"few": Tuning(), "many": Tuning(bucket_rows=7, keyed_rows=0, part_bytes=4_000)}
 ALONE = Tuning(split_rows=1)  # a task of its own for each file
 
 
