@@ -25,7 +25,7 @@ FILES = {
     "decide": "src/omnigraph/engine/merge/decide.py",
     "combine": "src/omnigraph/engine/merge/combine.py",
     "merge": "src/omnigraph/engine/merge/merge.py",
-    "values": "src/omnigraph/engine/write/value_checks.py",
+    "values": "src/omnigraph/engine/intake/value_checks.py",
     "unique": "src/omnigraph/engine/write/unique_checks.py",
     "edges": "src/omnigraph/engine/write/edge_checks.py",
     "scope": "src/omnigraph/compiler/query/check/scope.py",

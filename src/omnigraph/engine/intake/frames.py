@@ -200,21 +200,23 @@ def _decode_batch(info: TableType, batch: pa.RecordBatch, context: _Context) -> 
     identity = {
         name: columns.pop(name) for name in ("id", "from", "to") if name in columns and name not in info.properties
     }
-    keep = np.ones(batch.num_rows, bool)
+    keep, refused = np.ones(batch.num_rows, bool), np.zeros(batch.num_rows, bool)
     for name, values in identity.items():
         required = name != "id" and not context.optional_ends
         identity[name], found = _id_texts(info, name, values, lines, required=required)
         if name != "id" and context.optional_ends:
             keep &= values.is_valid().to_numpy(zero_copy_only=False)
         violations += [replace(violation, file=file) for violation in found]
-        keep[np.searchsorted(lines, [violation.line for violation in found if violation.line is not None])] = False
+        refused[np.searchsorted(lines, [violation.line for violation in found if violation.line is not None])] = True
     if not keep.all():
         mask = pa.array(keep)
         columns, identity = ({k: v.filter(mask) for k, v in part.items()} for part in (columns, identity))
-        lines = lines[keep]
+        lines, refused = lines[keep], refused[keep]
     ids = identity.get("id", pa.nulls(len(lines), pa.utf8()))
     endpoints = (identity["from"], identity["to"]) if isinstance(info, EdgeType) else None
-    rows, found = type_rows(RawRows(info, ids, endpoints, columns, lines, file), context.intake)
+    raw = RawRows(info, ids, endpoints, columns, lines, file, frozenset(np.flatnonzero(refused).tolist()))
+    rows, found = type_rows(raw, context.intake)
+    violations.sort(key=lambda violation: (violation.line or 0, violation.property_name or ""))
     return rows, sorted([*violations, *found], key=place_order)
 
 

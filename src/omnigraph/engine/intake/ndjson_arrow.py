@@ -108,7 +108,7 @@ def _read_group(
             return None
     # Lines with a null in them come here only where null and absent are the same.
     given = {name: column.is_valid().to_numpy(zero_copy_only=False) for name, column in columns.items()}
-    return RawRows(info, ids, endpoints, columns, lines.numbers[indices], file, given)
+    return RawRows(info, ids, endpoints, columns, lines.numbers[indices], file, given=given)
 
 
 def _parse(info: TableType, group: pa.Array) -> pa.Table | None:

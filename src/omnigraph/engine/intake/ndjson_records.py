@@ -34,9 +34,9 @@ class _Gathered:
 
     info: TableType
     lines: list[int] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    targets: list[str] = field(default_factory=list)
+    ends: list[list[str | None]] = field(default_factory=list)  # of an edge: from and to
     data: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)  # which of them are not records of the type
 
 
 def read_lines(
@@ -47,12 +47,13 @@ def read_lines(
     violations: list[Violation] = []
     for number, text in lines:
         try:
-            _gather(_parse(text, number), catalog, number, gathered)
+            told = _gather(_parse(text, number), catalog, number, gathered)
         except _Refused as error:
-            message = f"line {number}: {error.message}"
-            violations.append(
-                Violation(error.code, message, error.table_key, property_name=error.name, line=number, file=file)
-            )
+            told = [error]
+        violations += [
+            Violation(each.code, f"line {number}: {each.message}", each.table_key, each.name, (), number, file)
+            for each in told
+        ]
     return [_raw(part, file) for part in gathered.values()], violations
 
 
@@ -89,85 +90,89 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"'{text}' is not a JSON value")
 
 
-def _gather(record: Any, catalog: Catalog, number: int, gathered: dict[str, _Gathered]) -> None:
+def _gather(record: Any, catalog: Catalog, number: int, gathered: dict[str, _Gathered]) -> list[_Refused]:
+    """Keep what a record says of its type, and say all that is wrong with it but for its values."""
     if not isinstance(record, dict):
-        raise _Refused("W019", "a record must be one JSON object")
-    _check_reserved(record, None)
-    kind = _record_kind(record)
-    name = _text(record, kind)
-    endpoints = (_text(record, "from"), _text(record, "to")) if kind == "edge" else None
+        return [_Refused("W019", "a record must be one JSON object")]
+    told = _reserved(record, None)
+    if ("type" in record) == ("edge" in record):
+        return [*told, _Refused("W019", "a record has exactly one of 'type' or 'edge'")]
+    kind = "type" if "type" in record else "edge"
+    unknown = [member for member in record if member not in _MEMBERS[kind] and member not in PHYSICAL]
+    told += [_Refused("W019", f"unknown top-level graph batch field '{member}'") for member in unknown]
+    name, *ends = (_text(record, member, told) for member in ((kind, "from", "to") if kind == "edge" else (kind,)))
     data = record.get("data", {})
     if not isinstance(data, dict):
-        raise _Refused("W019", "field 'data' must be an object")
-    info = _type(catalog, kind, name)
-    _check_data(info, data)
-    part = gathered.setdefault(info.table_key, _Gathered(info))
-    part.lines.append(number)
-    part.data.append(data)
-    if endpoints is not None:
-        part.sources.append(endpoints[0])
-        part.targets.append(endpoints[1])
-
-
-def _record_kind(record: dict[str, Any]) -> str:
-    if ("type" in record) == ("edge" in record):
-        raise _Refused("W019", "a record has exactly one of 'type' or 'edge'")
-    kind = "type" if "type" in record else "edge"
-    for member in record:
-        if member not in _MEMBERS[kind]:
-            raise _Refused("W019", f"unknown top-level graph batch field '{member}'")
-    return kind
-
-
-def _text(record: dict[str, Any], member: str) -> str:
-    if member not in record:
-        raise _Refused("W019", f"an edge record requires field '{member}'")
-    value = record[member]
-    if not isinstance(value, str):
-        raise _Refused("W019", f"field '{member}' must be a string")
-    return value
-
-
-def _type(catalog: Catalog, kind: str, name: str) -> TableType:
+        told.append(_Refused("W019", "field 'data' must be an object"))
+    if name is None or not isinstance(data, dict):
+        return told
     info: TableType | None = catalog.nodes.get(name) if kind == "type" else catalog.edge(name)
     if info is None:
-        near = did_you_mean(name, catalog.nodes if kind == "type" else catalog.edges)
-        found = f"unknown {'node' if kind == 'type' else 'edge'} type '{name}'"
-        raise _Refused("W019", f"{found}; {near}" if near else found)
-    return info
+        return [*told, _unknown_type(catalog, kind, name)]
+    told += _wrong_members(info, data)
+    part = gathered.setdefault(info.table_key, _Gathered(info))
+    if told:
+        part.refused.append(len(part.lines))
+    part.lines.append(number)
+    part.data.append(data)
+    part.ends.append(ends)
+    return told
 
 
-def _check_reserved(members: dict[str, Any], table_key: str | None) -> None:
-    for member in members:
-        if member in PHYSICAL:
-            message = f"field '{member}' is reserved physical state"
-            raise _Refused("W018", message, table_key=table_key, name=member)
+def _text(record: dict[str, Any], member: str, told: list[_Refused]) -> str | None:
+    value = record.get(member)
+    if isinstance(value, str):
+        return value
+    wrong = f"field '{member}' must be a string" if member in record else f"an edge record requires field '{member}'"
+    told.append(_Refused("W019", wrong))
+    return None
 
 
-def _check_data(info: TableType, data: dict[str, Any]) -> None:
-    _check_reserved(data, info.table_key)
+def _unknown_type(catalog: Catalog, kind: str, name: str) -> _Refused:
+    near = did_you_mean(name, catalog.nodes if kind == "type" else catalog.edges)
+    found = f"unknown {'node' if kind == 'type' else 'edge'} type '{name}'"
+    return _Refused("W019", f"{found}; {near}" if near else found)
+
+
+def _reserved(members: dict[str, Any], table_key: str | None) -> list[_Refused]:
+    return [
+        _Refused("W018", f"field '{member}' is reserved physical state", table_key=table_key, name=member)
+        for member in members
+        if member in PHYSICAL
+    ]
+
+
+def _wrong_members(info: TableType, data: dict[str, Any]) -> list[_Refused]:
+    told = _reserved(data, info.table_key)
     for member in data:
-        if member in info.properties or member == "id":
+        if member in info.properties or member == "id" or member in PHYSICAL:
             continue
         if isinstance(info, EdgeType) and member in ("src", "dst"):
             message = f"field '{member}' of edge '{info.name}' is reserved structural state; use 'from' and 'to'"
-            raise _Refused("W018", message, table_key=info.table_key, name=member)
-        message = unknown_field(info.name, member, info.properties)
-        raise _Refused("W017", message, table_key=info.table_key, name=member)
+            told.append(_Refused("W018", message, table_key=info.table_key, name=member))
+        else:
+            message = unknown_field(info.name, member, info.properties)
+            told.append(_Refused("W017", message, table_key=info.table_key, name=member))
     if "id" in data and not isinstance(data["id"], str):
-        raise _Refused("W019", "field 'id' must be a string", table_key=info.table_key, name="id")
+        told.append(_Refused("W019", "field 'id' must be a string", table_key=info.table_key, name="id"))
+    return told
 
 
 def _raw(part: _Gathered, file: str | None) -> RawRows:
     endpoints = None
     if isinstance(part.info, EdgeType):
-        endpoints = (pa.array(part.sources, pa.utf8()), pa.array(part.targets, pa.utf8()))
+        sources, targets = ([ends[at] for ends in part.ends] for at in (0, 1))
+        endpoints = (pa.array(sources, pa.utf8()), pa.array(targets, pa.utf8()))
+    ids = [data.get("id") for data in part.data]
+    for at in part.refused:
+        ids[at] = ids[at] if isinstance(ids[at], str) else None
     return RawRows(
         part.info,
-        pa.array([data.get("id") for data in part.data], pa.utf8()),
+        pa.array(ids, pa.utf8()),
         endpoints,
         {name: [data.get(name) for data in part.data] for name in part.info.properties},
         np.array(part.lines, np.int64),
         file,
+        frozenset(part.refused),
         {name: np.array([name in data for data in part.data], bool) for name in part.info.properties},
     )

@@ -18,12 +18,15 @@ from omnigraph.compiler.catalog.model import EdgeType, NodeType
 from omnigraph.engine.intake.columns.identity import assign_ids, key_texts
 from omnigraph.engine.intake.columns.json_value import missing_message
 from omnigraph.engine.intake.columns.property_columns import Offence, column_from_arrow, column_from_json
+from omnigraph.engine.intake.value_checks import value_findings
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import TableType, property_names, row_schema
 from omnigraph.policy.external_blobs import ExternalBlobPolicy
 
 LINE = "line"
 FILE = "file"
+_OF_RECORDS = frozenset({"W017", "W018", "W019"})
+_OF_RULES = frozenset({"W006", "W010", "W011"})
 # Says of up to so many rows that all have the same file: made for each piece of ten million rows, it took 40 MB.
 _SAME = pa.array(np.zeros(1 << 20, np.int32))
 
@@ -63,6 +66,8 @@ class RawRows:
     columns: Mapping[str, pa.Array | Sequence[Any]]
     lines: np.ndarray
     file: str | None = None
+    # Rows that are refused for something else than their values, which are looked at nevertheless.
+    refused: frozenset[int] = frozenset()
     # Which rows say something about a property, null included; without it, all rows about each property with a column.
     given: Mapping[str, np.ndarray] | None = None
 
@@ -111,10 +116,12 @@ def type_rows(raw: RawRows, intake: Intake = PLAIN) -> tuple[TypeRows, list[Viol
     ids, mismatches = assign_ids(raw.info, raw.ids, columns)
     offences += [(None, offence) for offence in mismatches]
     rows = _table(raw, ids, columns)
-    if not offences:
+    if not offences and not raw.refused:
         return rows, []
     found = [_violation(raw, name, offence, ids) for name, offence in offences]
-    return _without(rows, {offence.row for _, offence in offences}), sorted(found, key=place_order)
+    dropped = {*raw.refused, *(offence.row for _, offence in offences)}
+    found += _further(raw, rows.rows, sorted(dropped), ids)
+    return _without(rows, dropped), sorted(found, key=place_order)
 
 
 def merge_decoded(parts: Sequence[Decoded]) -> Decoded:
@@ -146,9 +153,10 @@ def in_line_order(rows: TypeRows) -> TypeRows:
     return TypeRows(rows.info, rows.rows.take(order), rows.places.take(order), rows.fresh)
 
 
-def place_order(violation: Violation) -> tuple[int, str]:
-    """Sort key: where in the input, then which property."""
-    return (violation.line or 0, violation.property_name or "")
+def place_order(violation: Violation) -> tuple[int, int, str]:
+    """Sort key: where in the input, then what the record is, as it was found, then values and rules by property."""
+    rank = 0 if violation.code in _OF_RECORDS else 2 if violation.code in _OF_RULES else 1
+    return (violation.line or 0, rank, (violation.property_name or "") if rank else "")
 
 
 Named: TypeAlias = tuple[str | None, Offence]
@@ -247,6 +255,17 @@ def _without(rows: TypeRows, dropped: set[int]) -> TypeRows:
     keep[list(dropped)] = False
     mask = pa.array(keep)
     return TypeRows(rows.info, rows.rows.filter(mask), rows.places.filter(mask), rows.fresh)
+
+
+def _further(raw: RawRows, rows: pa.Table, dropped: list[int], ids: pa.Array) -> list[Violation]:
+    """What else is wrong with rows that are left out: rules that their values break, as far as they are values."""
+    found: list[Violation] = []
+    mine = rows.take(pa.array(dropped))
+    for finding in value_findings(raw.info, mine):
+        for at in finding.rows.tolist() if finding.code in _OF_RULES else ():
+            place = _violation(raw, finding.property_name, Offence(dropped[at], finding.code, ""), ids)
+            found.append(replace(place, message=finding.text(mine, at)))
+    return found
 
 
 def _violation(raw: RawRows, name: str | None, offence: Offence, ids: pa.Array) -> Violation:

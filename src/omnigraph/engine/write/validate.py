@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.compiler.catalog.model import Catalog, EdgeType
+from omnigraph.engine.intake.value_checks import value_findings
 from omnigraph.engine.intake.violations import Violation, raise_first
 from omnigraph.engine.values.rowset import one_array, smallest
 from omnigraph.engine.write.change_set import ChangeSet, CommittedView, TableChange
 from omnigraph.engine.write.edge_checks import cardinality_violations, edges_to_check, endpoint_violations
 from omnigraph.engine.write.findings import NOWHERE, place_of
 from omnigraph.engine.write.unique_checks import unique_violations
-from omnigraph.engine.write.value_checks import value_findings
 
 
 def validate(changes: ChangeSet, catalog: Catalog, view: CommittedView) -> None:

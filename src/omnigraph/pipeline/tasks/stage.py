@@ -19,6 +19,7 @@ from omnigraph.engine.intake.embedding import FillPlan
 from omnigraph.engine.intake.external_blobs import new_references, require_few
 from omnigraph.engine.intake.inputs.files import require_unchanged
 from omnigraph.engine.intake.records import LINE, Fill, Intake, TypeRows, concat_rows
+from omnigraph.engine.intake.value_checks import value_findings
 from omnigraph.engine.intake.violations import Violation
 from omnigraph.engine.values.arrow import to_stored
 from omnigraph.engine.values.result import EmbedCounts, LoadMode
@@ -27,7 +28,6 @@ from omnigraph.engine.views.view import OpenTables, View
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.engine.write.committed import PinnedRows
 from omnigraph.engine.write.validate import value_violations
-from omnigraph.engine.write.value_checks import value_findings
 from omnigraph.ids import minting_from, new_ulid
 from omnigraph.pipeline.tasks.decode import decode_split
 from omnigraph.pipeline.tasks.key_sets import Part, sets_of_part, write_keys

@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.compiler.catalog import compile_schema
 from omnigraph.engine.intake.frames import decode_frame
-from omnigraph.engine.write.value_checks import value_findings
+from omnigraph.engine.intake.value_checks import value_findings
 from omnigraph.testing.naive.memory_rows import rows_table
 
 CATALOG = compile_schema("""node N {
