@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.engine.merge.combine import TableMerge, combine
-from omnigraph.engine.merge.conflicts import constraint_conflicts, in_order
+from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResult
-from omnigraph.engine.merge.schemas import MergedSchema, merge_schemas, table_delta, with_rows
+from omnigraph.engine.merge.schemas import MergedSchema, merge_schemas, with_rows
+from omnigraph.engine.merge.sides import Sides, broken_constraints, entry_of, merge_tables, row_conflicts
 from omnigraph.engine.merge.steps import table_steps
 from omnigraph.engine.schema.change import SchemaPair, SchemaWork, commit_schema
 from omnigraph.engine.schema.transition import schema_write_set
-from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.views.core import Core
-from omnigraph.engine.views.delta import RowDelta, row_delta
 from omnigraph.engine.views.export_lock import export_lock_of
 from omnigraph.engine.views.merge_base import CommitGraph, merge_base
 from omnigraph.engine.views.time_travel import state_at_commit
-from omnigraph.engine.views.view import View
-from omnigraph.engine.write.committed import PinnedRows
-from omnigraph.engine.write.validate import find_violations
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflict, MergeConflicts, OmnigraphError, ReadSetChanged
 from omnigraph.policy.actions import Action
 from omnigraph.storage.base.failpoints import hit
@@ -34,7 +29,6 @@ from omnigraph.storage.manifest.epochs import require_next
 from omnigraph.storage.manifest.manifest import ManifestState
 from omnigraph.storage.manifest.note import Epoch
 from omnigraph.storage.manifest.rows import VersionRow
-from omnigraph.storage.manifest.snapshot import TableEntry, TableIdentity
 from omnigraph.storage.protocol import recovery
 from omnigraph.storage.protocol.attempt import Hooks
 from omnigraph.storage.protocol.budget import Budget
@@ -99,19 +93,6 @@ def _with_source_deleted(core: Core, call: MergeCall, result: MergeResult) -> Me
 
 
 # --- planning ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """The three views of a merge, under one schema; ours is the target, theirs the source.
-
-    Where they were written under different ones (`mixed`), a type need not exist on every side.
-    """
-
-    base: View
-    ours: View
-    theirs: View
-    mixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,59 +271,6 @@ def _head(state: ManifestState) -> str:
     return state.effective_head
 
 
-def merge_tables(sides: Sides, options: MergeOptions) -> dict[str, TableMerge]:
-    """Every table that theirs changed since the base, or that a resolution names, by table key."""
-    types = table_types(sides.ours.catalog)
-    _refuse_unknown_types(types.values(), options)
-    merges = {}
-    for key, info in types.items():
-        base, ours, theirs = (_entry(view, info, sides) for view in (sides.base, sides.ours, sides.theirs))
-        resolved = any(name.startswith(f"{info.name}/") for name in options.resolve)
-        if theirs is None or (not resolved and theirs in (ours, base)):
-            continue
-        mine, other = (_delta(sides, info, base, side) for side in (ours, theirs))
-        merges[key] = combine(info, mine, other, options)
-    return merges
-
-
-def _delta(sides: Sides, info: TableType, base: TableEntry | None, side: TableEntry | None) -> RowDelta:
-    opened = sides.ours.tables
-    if sides.mixed or base is None or side is None:
-        return table_delta(opened, base, side, info)
-    return row_delta(opened, base, side)
-
-
-def _refuse_unknown_types(types: Iterable[TableType], options: MergeOptions) -> None:
-    known = {info.name for info in types}
-    for name in options.resolve:
-        type_name, separator, _ = name.partition("/")
-        if not separator or type_name not in known:
-            raise BadRequest(f"resolve: '{name}' does not name an entity; write Type/id with a type of the schema")
-
-
-def _entry(view: View, info: TableType, sides: Sides) -> TableEntry | None:
-    found = view.find(info)
-    if found is None and not sides.mixed:
-        actual = view.snapshot.entries.get(info.table_key)
-        raise ReadSetChanged(
-            f"branch_merge_dataset_identity:{info.table_key}",
-            expected=TableIdentity(info.type_id, info.incarnation_id),
-            actual=None if actual is None else actual.identity,
-        )
-    return found
-
-
-def row_conflicts(merges: Iterable[TableMerge]) -> list[MergeConflict]:
-    """Rows on which the sides disagree, in every table."""
-    return in_order(conflict for merge in merges for conflict in merge.conflicts)
-
-
-def broken_constraints(merges: Mapping[str, TableMerge], ours: View) -> list[MergeConflict]:
-    """Constraints that our rows would break after the merge; only asked once no two rows disagree."""
-    changes = {key: merge.change for key, merge in merges.items() if not merge.is_empty}
-    return constraint_conflicts(find_violations(changes, ours.catalog, PinnedRows(ours)))
-
-
 def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None) -> Iterable[VersionRow]:
     """Tables that the target takes over from main as they are: no row has to be written.
 
@@ -352,7 +280,7 @@ def _pointers(merges: Mapping[str, TableMerge], sides: Sides, target: str | None
     if target is None or sides.mixed:
         return
     for key, merge in merges.items():
-        base, ours, theirs = (_entry(view, merge.info, sides) for view in (sides.base, sides.ours, sides.theirs))
+        base, ours, theirs = (entry_of(view, merge.info, sides) for view in (sides.base, sides.ours, sides.theirs))
         assert ours is not None
         assert theirs is not None
         one_table = theirs.location == ours.location  # branches that added a type may each have a table of their own

@@ -12,8 +12,8 @@ from typing import Literal
 
 from omnigraph.display import Displayed
 from omnigraph.engine.merge.combine import TableMerge
-from omnigraph.engine.merge.merge import Sides, broken_constraints, merge_tables, row_conflicts
 from omnigraph.engine.merge.outcome import MergeOptions
+from omnigraph.engine.merge.sides import Sides, broken_constraints, merge_tables, row_conflicts
 from omnigraph.engine.merge.steps import table_steps
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.pairs import TablePair, changed_pairs, require_comparable
