@@ -27,6 +27,7 @@ VARYING = (
     (re.compile(r"\b[\d.]+ ?(?:ms|s|kB|MB)\b"), "SIZE"),
     (re.compile(r"\b\d+ (?:files|versions|checksums)\b"), "NUMBER"),
     (re.compile(r"(?<=OMNIGRAPH_BEARER_TOKEN=)\S+"), "TOKEN"),
+    (re.compile(r"(?<= )/\S+/bin/(?=omnigraph )"), "BIN/"),
     (re.compile(r"127\.0\.0\.1:\d+"), "ADDRESS"),
     (re.compile(r" +(?=\n|$)"), ""),
 )

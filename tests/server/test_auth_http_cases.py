@@ -438,8 +438,12 @@ def test_a_reader_of_parts_finds_no_way_around(as_: Any, places: dict[str, str])
         )
     text = ada.post("/export", {"branch": "main"}).text
     assert '"Alice"' in text
+    told = [
+        {**row, "data": {**row["data"], "id": None}}  # ids may have any digits
+        for row in map(json.loads, text.splitlines())
+    ]
     for secret in ("Acme", "Globex", "30", "41", "SGVsbG8"):
-        assert secret not in text
+        assert secret not in json.dumps(told)
     assert ada.post("/export", {"branch": "main", "type_names": ["Company"]}).status_code == 400
     assert "Company" not in ada.get("/snapshot").text
     assert "Company" in root.get("/snapshot").text

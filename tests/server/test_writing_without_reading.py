@@ -68,7 +68,7 @@ def test_a_taken_key_and_a_missing_end_are_refused_without_a_name(server: Server
     with as_actor(server, "root") as client:
         told = Api(client, "default").post("/load", both).json()
     assert told["refused_rows"]["counts"] == {"W015": 1, "W017": 1}
-    assert "Zebra" in told["refused_rows"]["others"][0]
+    assert any("Zebra" in each for each in told["refused_rows"]["others"])
 
 
 def test_a_load_that_replaces_rows_does_not_say_how_many(server: ServerProcess) -> None:

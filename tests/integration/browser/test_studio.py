@@ -240,12 +240,16 @@ PAGES = {
 }
 
 
+FOCUSABLE = "main :is(a[href], button, input, select, textarea, [contenteditable=true], [tabindex='0'])"
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_no_violation(visit: Visit, axe: Path, name: str, theme: str) -> None:
     path, ready = PAGES[name]
     page = visit(path, color_scheme=theme, bypass_csp=True)
     page.locator(ready).first.wait_for()
+    page.locator(FOCUSABLE).first.wait_for()  # a page that is still empty has nothing to go to by keyboard
     page.add_script_tag(path=str(axe))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     told = [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]]
