@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
+from omnigraph.engine.merge import by_files
 from omnigraph.engine.views import delta
 from omnigraph.errors import MergeConflicts, OmnigraphError
 from omnigraph.storage.lance import version_tree
@@ -61,9 +62,12 @@ def play(graph: og.Graph, writes: list[list[object]]) -> None:
 
 
 @SETTINGS
-@given(before=programs.loads(KNOWN), left=WRITES, right=WRITES, swapped=st.booleans())
-def test_a_merge_agrees_with_three_dictionaries(template: Path, before, left, right, swapped) -> None:  # type: ignore[no-untyped-def]
-    with copied(template) as graph:
+@given(before=programs.loads(KNOWN), left=WRITES, right=WRITES, swapped=st.booleans(), files=st.booleans())
+def test_a_merge_agrees_with_three_dictionaries(  # type: ignore[no-untyped-def]
+    template: Path, before, left, right, swapped, files
+) -> None:
+    with copied(template) as graph, pytest.MonkeyPatch.context() as patched:
+        patched.setattr(by_files, "LARGE_CHANGE", 1 if files else by_files.LARGE_CHANGE)
         play(graph, [before])
         base = image_of(graph.view())
         graph.branches.create("feature")

@@ -86,7 +86,7 @@ class Branches(Noun):
         two rows; `properties="disjoint"` joins updates of different properties of one row. `delete` removes the source
         afterwards; when something still depends on it, the result says so and the merge stands. A target that moves
         meanwhile is merged with again, `attempts` times in all at most. Without a `message` the commit says what was
-        merged into what.
+        merged into what. As after a load, tables of main that get many rows have their indexes built.
         """
         options = MergeOptions(strategy, properties, resolve or {})
         budget, text = self._core.budget(attempts), commit_message(message)
@@ -98,7 +98,14 @@ class Branches(Noun):
             self._core.require_allowed(self._actor, Action.BRANCH_MERGE, call.source or "main", call.target or "main")
         for branch in (call.source, call.target):
             require_branch(self._core, branch)
-        return preview_merge(self._core, call) if preview else merge_branches(self._core, call)
+        if preview:
+            return preview_merge(self._core, call)
+        done = merge_branches(self._core, call)
+        if call.target is None:
+            from omnigraph.engine.maintenance.indexes import build_after
+
+            build_after(self._core, done.commit)
+        return done
 
     def _branch(self, name: str) -> str | None:
         return branch_named(name, self._bound())

@@ -111,7 +111,7 @@ def run_load(runners: Runners, graph: Access, request: LoadRequest, runner: Runn
         from omnigraph.engine.maintenance.indexes import build_after
 
         with unchecked():  # the rows are in
-            build_after(graph._core, done, request.spark, request.clock, request.progress)
+            build_after(graph._core, done.commit, request.spark, request.clock, request.progress)
     return replace(done, profile=request.clock.profile(done.total_entities))
 
 

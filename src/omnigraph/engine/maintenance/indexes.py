@@ -25,7 +25,6 @@ from omnigraph.engine.read.search.vector_index import INDEX_TYPE, partitions
 from omnigraph.engine.values.arrow import TableType, table_types
 from omnigraph.engine.values.load_profile import LoadClock, Report, reported
 from omnigraph.engine.values.pushdown import column_name
-from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.core import Core
 from omnigraph.engine.views.table_tasks import SparkPlace
 from omnigraph.engine.views.view import View
@@ -35,6 +34,7 @@ from omnigraph.storage.intent.capture import Txn
 from omnigraph.storage.intent.writeset import BuildIndexes, TableWrite, WriteSet
 from omnigraph.storage.lance.tables import IndexInfo, IndexSpec, TableHandle
 from omnigraph.storage.maintenance.drift import refuse_drift
+from omnigraph.storage.manifest.commits import GraphCommit
 from omnigraph.storage.protocol.commit import commit
 
 _LOG = logging.getLogger("omnigraph")
@@ -291,15 +291,19 @@ def _build_indexes(
 
 
 def build_after(
-    core: Core, done: LoadResult, spark: SparkPlace, clock: LoadClock, report: Report | None = None
+    core: Core,
+    done: GraphCommit | None,
+    spark: SparkPlace = None,
+    clock: LoadClock | None = None,
+    report: Report | None = None,
 ) -> None:
-    """Index the tables of main that a load has filled; the load stands whatever becomes of this."""
-    counts = {f"node:{name}": rows for name, rows in done.nodes.items()}
-    counts |= {f"edge:{name}": rows for name, rows in done.edges.items()}
-    large = [key for key, rows in counts.items() if rows >= LARGE_LOAD]
-    if not large or done.commit is None:
+    """Index the tables that a large commit on main has filled; the commit stands whatever becomes of this."""
+    rows = {} if done is None else {name: each.inserted + each.updated for name, each in done.counts.items()}
+    if done is None or max(rows.values(), default=0) < LARGE_LOAD:
         return
-    is_huge = done.total_entities >= _HUGE_LOAD
+    types = table_types(core.view(None).catalog).items()
+    large = [key for key, info in types if rows.get(info.name, 0) >= LARGE_LOAD]
+    clock, is_huge = clock or LoadClock(), sum(rows.values()) >= _HUGE_LOAD
     if is_huge:
         give_back()
     try:
@@ -314,7 +318,7 @@ def build_after(
             keep_statistics(core.view(None), large, lists.result)
             lists.result()
     except OmnigraphError as error:
-        _LOG.warning("the load is complete, but its indexes are not: %s; `optimize` builds them", error)
+        _LOG.warning("the rows are committed, but their indexes are not built: %s; `optimize` builds them", error)
     if is_huge:
         give_back()
 

@@ -20,12 +20,16 @@ from omnigraph.engine.values.json_values import json_values
 from omnigraph.engine.views.delta import RowDelta, RowIds, by_id, one_column
 from omnigraph.engine.write.change_set import TableChange
 from omnigraph.errors import BadRequest, MergeConflict
+from omnigraph.storage.lance.continuation import Continuation
 from omnigraph.storage.manifest.note import RowCounts
 
 
 @dataclass(frozen=True, slots=True)
 class TableMerge:
-    """What the merge does to our rows of one table; `as_theirs` says that the result is exactly their version."""
+    """What the merge does to our rows of one table; `as_theirs` says that the result is exactly their version.
+
+    A change that is too large to be looked at row by row is `taken` as it is.
+    """
 
     info: TableType
     rows: pa.Table
@@ -34,10 +38,11 @@ class TableMerge:
     conflicts: tuple[MergeConflict, ...] = ()
     as_theirs: bool = False
     known: pa.Table | None = None  # `id` and `_rowid` of those of these rows that our version has
+    taken: Continuation | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not (self.rows.num_rows or len(self.deleted))
+        return not (self.rows.num_rows or len(self.deleted) or self.taken is not None)
 
     @property
     def change(self) -> TableChange:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from omnigraph.engine.merge.by_files import merge_by_files
 from omnigraph.engine.merge.combine import TableMerge
 from omnigraph.engine.merge.outcome import MergeOptions, MergeOutcome, MergeResult
 from omnigraph.engine.merge.schemas import MergedSchema, merge_schemas, with_rows
@@ -223,9 +224,14 @@ class _Work:
             return _Plan(outcome, base.graph_commit_id, heads[0], schema, conflicts=schema.conflicts)
         old, ours, theirs = (self.core.view_of(state, schema.target) for state in (before, txn.state, source.state))
         sides = Sides(old, ours, theirs, schema.mixed)
-        merges = merge_tables(sides, replace(self.call.options, external_blobs=self.core.external_blobs))
+        options = replace(self.call.options, external_blobs=self.core.external_blobs)
+        found = merge_by_files(sides, options, forward=forward)
+        if found is None:
+            merges = merge_tables(sides, options)
+            conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
+        else:
+            merges, conflicts = found
         plan = _Plan(outcome, base.graph_commit_id, heads[0], schema, merges)
-        conflicts = row_conflicts(merges.values()) or broken_constraints(merges, sides.ours)
         return replace(plan, conflicts=tuple(conflicts), pointers=tuple(_pointers(merges, sides, self.call.target)))
 
     def _capture_source(self, *, patient: bool = True) -> Txn:

@@ -20,6 +20,7 @@ from omnigraph.storage.intent.writeset import (
     ReplaceParts,
     Step,
     StrictInsert,
+    TakeOver,
     Upsert,
 )
 from omnigraph.storage.manifest.note import RowCounts
@@ -62,6 +63,9 @@ def tally(steps: Iterable[Step], before: int) -> Tally:
                 found["upserted"] += rows.num_rows
             case ReplaceParts(row_count=count):
                 found["upserted"] += count
+            case TakeOver(change):
+                found["inserted"] += change.inserted
+                found["updated"] += change.updated
             case Patch(rows, deleted):
                 found["upserted"] += rows.num_rows
                 found["deleted"] += len(deleted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from omnigraph.errors import BadRequest
 from omnigraph.storage.lance.staged import Carry, Date, IndexSpec
 from omnigraph.storage.manifest.note import CommitKind, Epoch, Note, RowCounts
 from omnigraph.storage.manifest.rows import SchemaRow, TableRow, TombstoneRow, VersionRow
+
+if TYPE_CHECKING:
+    from omnigraph.storage.lance.continuation import Continuation
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
 _KINDS: Mapping[WriterKind, CommitKind] = {
@@ -130,6 +133,14 @@ class OverwriteParts:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Take over what a version on another line has beyond one that both continue: its data files, and which rows give
+    way. The caller has proved that this line has changed none of those rows since, and has none of the new ids."""
+
+    change: Continuation
+
+
+@dataclass(frozen=True, slots=True)
 class RestorePin:
     """Commit the published content once more, so that the published version grows (rename back and forth)."""
 
@@ -174,6 +185,7 @@ Step = (
     | AppendParts
     | ReplaceParts
     | OverwriteParts
+    | TakeOver
     | RestorePin
     | Create
     | BuildIndexes

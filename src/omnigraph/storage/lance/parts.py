@@ -55,13 +55,13 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
     found: list[str] = []
     for location in locations:
         part = open_part(root, location)
-        numbers = _renumbering(part, base) if renumber else None
+        numbers = renumbering(part, base) if renumber else None
         written = part.transaction()
         known = {} if written is None else from_property(written.properties)
         for name in objects.list_tree(f"{location}/data"):
             objects.copy(name, f"{base.address.path}/{name.removeprefix(f'{location}/')}")
         fragments = (fragment.metadata.to_json() for fragment in part.dataset.get_fragments())
-        found += [_described(described_again(fragment, known), numbers) for fragment in fragments]
+        found += [as_fragment(described_again(fragment, known), numbers) for fragment in fragments]
     return found
 
 
@@ -70,14 +70,16 @@ def discard_load(objects: Objects, load_id: str) -> None:
     objects.delete_prefix(load_directory(load_id))
 
 
-def _described(fragment: dict[str, Any], numbers: dict[int, int] | None) -> str:
+def as_fragment(fragment: dict[str, Any], numbers: dict[int, int] | None) -> str:
+    """A fragment of another dataset as a new one of a table, whose columns have these field ids there."""
     files = fragment["files"]
     if numbers is not None:
         files = [{**file, "fields": [numbers[field] for field in file["fields"]]} for file in files]
     return json.dumps({**fragment, **_UNASSIGNED, "id": 0, "files": files})
 
 
-def _renumbering(part: TableHandle, base: TableHandle) -> dict[int, int]:
+def renumbering(part: TableHandle, base: TableHandle) -> dict[int, int]:
+    """The field id that each column of one dataset has in another."""
     target = dict(_paths(base.dataset.lance_schema.fields()))
     numbers: dict[int, int] = {}
     for path, field in _paths(part.dataset.lance_schema.fields()):

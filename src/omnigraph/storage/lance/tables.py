@@ -47,7 +47,6 @@ from omnigraph.storage.lance.durable import index_names, sync_created, sync_stag
 from omnigraph.storage.lance.fragments import dominant_fragments, row_total, same_content
 from omnigraph.storage.lance.handle import ID_CHUNK, Filter, IndexInfo, NearestRows, TableHandle, in_list, quote
 from omnigraph.storage.lance.opening import clone, dataset_exists, forget_cached, landed, latest_version, open_table
-from omnigraph.storage.lance.patch import Places
 from omnigraph.storage.lance.refs import Identifier, Ref, create_ref, delete_ref, list_refs
 from omnigraph.storage.lance.replace_large import dated
 from omnigraph.storage.lance.staged import CommitOutcome, Date, IndexSpec, Landed, Refused, Staged, Unknown
@@ -63,7 +62,7 @@ from omnigraph.storage.lance.transactions import (
     write_data,
 )
 from omnigraph.storage.lance.version_files import slept
-from omnigraph.storage.lance.withdrawal import RowSets
+from omnigraph.storage.lance.withdrawal import Withdrawal
 
 __all__ = [
     "BRANCH", "EFFECT", "ID_CHUNK", "NEUTRALIZE", "OPERATION_ID", "CommitOutcome", "Filter",
@@ -120,7 +119,7 @@ def stage_overwrite(
 def stage_append(
     base: TableHandle,
     fragments: Iterable[str],
-    over: Places | RowSets | None = None,
+    over: Withdrawal | None = None,
     row_ids: Iterable[bytes] = (),
 ) -> Staged:
     """Add fragments; with `over`, as many of their rows as it has found, numbered like those, take their places.
@@ -134,7 +133,7 @@ def stage_append(
 def stage_change(
     base: TableHandle,
     fragments: Iterable[str],
-    over: Places | RowSets | None,
+    over: Withdrawal | None,
     replaced: int,
     row_ids: Iterable[bytes] = (),
 ) -> Staged:

@@ -86,14 +86,14 @@ def _written(old: TableHandle, new: TableHandle, columns: Sequence[str]) -> pa.T
 
 def _left_behind(old: TableHandle, new: TableHandle, columns: list[str]) -> pa.Table:
     """The rows of `old` that `new` has replaced or removed."""
-    now = {_files(fragment): fragment for fragment in new.dataset.get_fragments()}
+    now = {files_of(fragment): fragment for fragment in new.dataset.get_fragments()}
     addresses, lost = [np.zeros(0, np.int64)], []
     for fragment in old.dataset.get_fragments():
-        successor = now.get(_files(fragment))
+        successor = now.get(files_of(fragment))
         # Along a straight line deletions only grow, so an equal number of them means the same ones.
         if successor is not None and successor.num_deletions == fragment.num_deletions:
             continue
-        gone = None if successor is None else _newly_deleted(old, fragment, new, successor)
+        gone = None if successor is None else newly_deleted(old, fragment, new, successor)
         if gone is None:
             lost.append(fragment)
         else:
@@ -104,7 +104,8 @@ def _left_behind(old: TableHandle, new: TableHandle, columns: list[str]) -> pa.T
     return pa.concat_tables(parts)
 
 
-def _newly_deleted(old: TableHandle, before: Any, new: TableHandle, after: Any) -> np.ndarray | None:
+def newly_deleted(old: TableHandle, before: Any, new: TableHandle, after: Any) -> np.ndarray | None:
+    """The places of rows that a fragment has lost since; None where only a scan can tell."""
     then, now = deleted_offsets(old, before), deleted_offsets(new, after)
     if then is None or now is None:
         return None
@@ -114,8 +115,8 @@ def _newly_deleted(old: TableHandle, before: Any, new: TableHandle, after: Any) 
 def _not_moved(old: TableHandle, new: TableHandle, lost: list[Any]) -> np.ndarray:
     """Row ids of fragments that `new` shows otherwise, without the rows that were only carried to other files."""
     before = _row_ids(old, lost)
-    files = {_files(fragment) for fragment in lost}
-    rewritten = [*_fresh(old, new), *(each for each in new.dataset.get_fragments() if _files(each) in files)]
+    files = {files_of(fragment) for fragment in lost}
+    rewritten = [*_fresh(old, new), *(each for each in new.dataset.get_fragments() if files_of(each) in files)]
     return _missing(before, _row_ids(new, rewritten, f"{UPDATED} <= {old.version}"))
 
 
@@ -148,10 +149,10 @@ def _taken(table: TableHandle, by: str, numbers: np.ndarray, columns: list[str])
 
 
 def _fresh(old: TableHandle, new: TableHandle) -> list[Any]:
-    known = {_files(fragment) for fragment in old.dataset.get_fragments()}
-    return [fragment for fragment in new.dataset.get_fragments() if _files(fragment) not in known]
+    known = {files_of(fragment) for fragment in old.dataset.get_fragments()}
+    return [fragment for fragment in new.dataset.get_fragments() if files_of(fragment) not in known]
 
 
-def _files(fragment: Any) -> tuple[str, ...]:
+def files_of(fragment: Any) -> tuple[str, ...]:
     """Names of data files are random, so equal names mean equal content on every ref."""
     return tuple(sorted(path_of(file) for file in fragment.metadata.files))

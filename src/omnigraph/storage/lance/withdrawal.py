@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,19 @@ def united(tables: Iterable[pa.Table]) -> pa.Table:
             joined[: len(other)] |= other
             found[number] = joined
     return _table(sorted(found.items()))
+
+
+class Withdrawal(Protocol):
+    """Rows of a version that give way, however they are known."""
+
+    @property
+    def count(self) -> int:
+        """How many rows that are."""
+        ...
+
+    def withdrawn(self) -> tuple[list[Any], list[int]]:
+        """The descriptions of fragments without these rows, and the ids of fragments that have none left."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,11 @@ from omnigraph.storage.intent.writeset import (
     Seed,
     Step,
     StrictInsert,
+    TakeOver,
     Upsert,
 )
 from omnigraph.storage.lance import parts, row_changes, tables
+from omnigraph.storage.lance.continuation import stage_continuation
 from omnigraph.storage.lance.id_columns import all_distinct
 from omnigraph.storage.lance.patch import ROW_IDS, Places, created_of, numbered
 from omnigraph.storage.lance.row_versions import RowVersions
@@ -55,6 +57,8 @@ def stage_step(base: TableHandle, table_key: str, step: Step, *, pin: int) -> St
             return _stage_replacement(base, step)
         case OverwriteParts(schema, locations):
             return tables.stage_overwrite(base, schema, fragments=parts.adopt(base, locations, renumber=False))
+        case TakeOver(change):
+            return stage_continuation(base, change)
         case RestorePin():
             return tables.stage_restore(base, pin)
         case BuildIndexes(specs):

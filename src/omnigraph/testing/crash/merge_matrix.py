@@ -12,6 +12,7 @@ from typing import Literal
 from omnigraph.assembly import open
 from omnigraph.engine.api.access import access
 from omnigraph.engine.api.graph import Graph
+from omnigraph.engine.merge import by_files
 from omnigraph.engine.merge import steps as merged_steps
 from omnigraph.storage.base import failpoints
 from omnigraph.testing.crash.invariants import violations
@@ -43,22 +44,25 @@ _POINTS: tuple[tuple[str, Ending], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class MergeScenario:
-    """Where the merge is killed, into which branch it goes, and what must be left."""
+    """Where the merge is killed, into which branch it goes, what must be left, and whether edges go by their files."""
 
     failpoints: str
     target: str
     ending: Ending
+    by_files: bool = False
 
     @property
     def name(self) -> str:
-        return f"merge into {self.target}[{self.failpoints}]"
+        return f"merge{' by files' if self.by_files else ''} into {self.target}[{self.failpoints}]"
 
 
 def merge_scenarios() -> Iterator[MergeScenario]:
-    """Every point, for a target that writes its own tables and for one that has to fork them."""
+    """Every point, for a target that writes its own tables and for one that has to fork them, and with files."""
     for target in ("main", "sibling"):
         for point, ending in _POINTS:
             yield MergeScenario(point, target, ending)
+    for point, ending in _POINTS:
+        yield MergeScenario(point, "main", ending, by_files=True)
 
 
 def prepare_merge_template(directory: Path) -> Path:
@@ -97,6 +101,8 @@ def run_merge_scenario(scenario: MergeScenario, template: Path, directory: Path)
 
 def _merge_and_die(scenario: MergeScenario, uri: str) -> None:
     merged_steps.CHUNK_ROWS = 1
+    if scenario.by_files:
+        by_files.LARGE_CHANGE = 1
     graph = open(uri, actor=ACTOR, settings=SETTINGS)
     with failpoints.armed(scenario.failpoints), suppress(Exception):
         graph.branches.merge(SOURCE, into=scenario.target)

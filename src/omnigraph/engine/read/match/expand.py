@@ -250,7 +250,7 @@ def linked_lists(run: Run, link: Link, starts: Rows, *, backward: bool) -> Adjac
     if not link.is_single:
         return reach(steps, starts, link.min_hops, link.max_hops, backward=backward, budget=run.budget)
     lists = steps.around(starts)
-    return lists if link.edge_var is not None else lists.simple
+    return lists if link.edge_var is not None else lists.simple_from(starts)
 
 
 class Steps:

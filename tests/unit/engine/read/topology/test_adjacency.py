@@ -48,6 +48,28 @@ def test_expanding_yields_each_stored_entry_once_in_order(found: list[Triple]) -
     assert list(zip(at.tolist(), neighbours.tolist(), edges.tolist(), strict=True)) == expected
 
 
+@given(triples(), st.sets(ROWS, min_size=1), st.integers(1, 8))
+def test_the_simple_form_for_some_rows_is_that_of_all(found: list[Triple], some: set[int], share: int) -> None:
+    rows = np.array(sorted(some))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(adjacency_module, "_MANY_ENTRIES", 0)
+        patched.setattr(adjacency_module, "_SHARE_LOOKED_AT", share)
+        lists = lists_of(found)
+        for _ in range(3):  # the last of them looks at all entries, whatever the share
+            few = lists.simple_from(rows)
+            for mine, whole in zip(few.expand(rows), lists_of(found).simple.expand(rows), strict=True):
+                assert mine.tolist() == whole.tolist()
+
+
+def test_few_rows_of_many_are_reduced_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adjacency_module, "_MANY_ENTRIES", 100)
+    lists = lists_of([(n % 50, n % 7, n) for n in range(1_000)])
+    few = lists.simple_from(np.array([3, 9]))
+    assert few.expand(np.array([3, 9]))[0].tolist() == [0] * 7 + [1] * 7
+    assert "_reduced" not in vars(lists)
+    assert lists.simple_from(np.arange(50)) is lists.simple  # so many that all are looked at
+
+
 @given(triples())
 def test_the_simple_form_names_each_neighbour_once(found: list[Triple]) -> None:
     rows = asked()
