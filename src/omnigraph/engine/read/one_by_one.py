@@ -116,7 +116,7 @@ class OneByOne(AbstractContextManager[None]):
         ahead = max(len(self._queue) - 1, 0)
         if gone < self._trusted:
             return 2 * self._turn * (ahead + 1)
-        again = min(self._until - self._since, self._turn)
+        again = max(min(self._until - self._since, self._turn), 0.0)  # another thread may be setting the two
         return max(self._until - now, 0.0) + again + ahead * (1 + _LONG) * self._turn
 
     def _hand_over(self) -> None:

@@ -141,6 +141,12 @@ def test_threads_may_stop_waiting_while_others_begin_to() -> None:
         sys.setswitchinterval(interval)
 
 
+def test_a_turn_that_another_thread_is_about_to_begin_is_waited_for() -> None:
+    turns = OneByOne(LONG)
+    turns._since, turns._until = 20.0, 10.0  # it has set the first of the two
+    assert turns._limit(30.0, inf) == 0.0
+
+
 def test_an_error_inside_leaves_the_turn_free(pool: ThreadPoolExecutor) -> None:
     turns = OneByOne(LONG)
     with pytest.raises(ValueError, match="inside"), turns:
