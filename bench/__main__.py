@@ -17,7 +17,7 @@ from bench.social import SIZE_VARIABLE, SIZES
 
 _NO_BENCH = {
     "__main__", "hammer", "measure", "peers", "processes", "query_page", "report", "search_data", "search_engines",
-    "search_one", "search_page", "social", "spark_data", "spark_page",
+    "search_one", "search_page", "social", "spark_data", "spark_one", "spark_page",
 }  # fmt: skip
 
 

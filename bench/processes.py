@@ -4,11 +4,32 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 KINDS = ("driver", "JVM", "workers")
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Seconds, and seconds of the processor."""
+
+    seconds: float
+    cpu: float
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s ({self.cpu:.1f})"
+
+
+def timed(action: Callable[[], Any]) -> tuple[Spent, Any]:
+    """Time and processor time of this process and of everything that it has started."""
+    begin, before = time.perf_counter(), cpu_seconds()
+    value = action()
+    return Spent(time.perf_counter() - begin, cpu_seconds() - before), value
 
 
 def cpu_seconds() -> float:

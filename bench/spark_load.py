@@ -6,10 +6,10 @@ processor seconds of this process and of everything it started, because wall tim
 "Ready" is a load with everything that it leaves built, and a first query over two hops. The first two sizes are loaded
 by the peers as well. What was found goes into `docs/benchmarks.md`.
 
-The session is started before the clock and its start is a line of its own. Ladybug and kuzu (which has ended and is in
-no group of ours: `uv pip install kuzu`) COPY the same Parquet files and DuckDB fills two tables with keys, each in a
-process of its own. Peak memory is that of this process and of everything it started, sampled while a load runs; what
-tasks send to the driver is added up by the load itself.
+Every load is made in a process of its own (`bench/spark_one.py`), whose session is started before the clock; that is a
+line of its own. So are those of the peers: ladybug and kuzu (which has ended and is in no group of ours:
+`uv pip install kuzu`) COPY the same Parquet files, and DuckDB fills two tables with keys. Peak memory is that of a
+process and of everything it started, sampled while a load runs; what tasks send to the driver is added up by the load.
 """
 
 from __future__ import annotations
@@ -20,28 +20,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lance
-import pyarrow.parquet as pq
-
-import omnigraph as og
 from bench.measure import Measurement
-from bench.processes import TreeMemory, cpu_seconds
+from bench.processes import Spent
 from bench.report import circumstances, write_section
-from bench.spark_data import SCHEMA, write_jsonl, write_parquet
-from bench.spark_page import Load, Sitting, Spent, section
-from omnigraph.pipeline.spark.session import spark_session
+from bench.spark_data import write_jsonl, write_parquet
+from bench.spark_page import Load, Merged, Sitting, section
 
 _SIZES = "OMNIGRAPH_BENCH_SPARK"
 _GROWN = "OMNIGRAPH_BENCH_SPARK_GROWN"
 _PEER_SECONDS = 120.0
-_FIRST = (
-    'query q() { match { $a: Person { handle: "p7" }  $a knows $b  $b knows $c } return { count(distinct $c) as n } }'
-)
 
 
 def run(nodes: int = 100_000, edges: int = 1_000_000) -> Iterator[Measurement]:
@@ -52,10 +43,6 @@ def run(nodes: int = 100_000, edges: int = 1_000_000) -> Iterator[Measurement]:
     sittings: list[Sitting] = []
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-spark-") as folder:
         place = Path(folder)
-        start, spark = timed(lambda: spark_session("local[2,4]"))
-        yield Measurement("spark_load", "start of a session", start.seconds * 1_000)
-        warm, _ = timed(lambda: _warm(place, spark))
-        yield Measurement("spark_load", "first job with Python workers", warm.seconds * 1_000)
         for size, part in (((nodes // 10, edges // 10), "small"), ((nodes, edges), "main"), (_grown(), "grown")):
             if size is None:
                 continue
@@ -64,7 +51,7 @@ def run(nodes: int = 100_000, edges: int = 1_000_000) -> Iterator[Measurement]:
             sittings.append(_sitting(here, *size, part))
             yield from sittings[-1].measurements()
             shutil.rmtree(here)
-    write_section("spark_load", section(sittings, before, start.seconds))
+    write_section("spark_load", section(sittings, before))
 
 
 def _grown() -> tuple[int, int] | None:
@@ -77,37 +64,45 @@ def _sitting(place: Path, nodes: int, edges: int, part: str) -> Sitting:
     mapping = write_parquet(place, nodes, edges)
     found = Sitting(nodes, edges)
     if part != "grown":
-        found.floor, _ = timed(lambda: _floor(place, place / "floor"))
+        found.floor = _spent(_one("floor", place / "floor")["spent"])
         shutil.rmtree(place / "floor")
-    found.load = _loaded(place / "load.omni", {"mapping": mapping})
+    load = _one("load", place / "load.omni", {"mapping": mapping})
+    found.load, found.started, found.warmed = _load(load), _spent(load["started"]), _spent(load["warmed"])
     if part == "main":
-        found.merge = _loaded(place / "load.omni", {"mapping": mapping}, mode="merge")
+        found.merge = _load(_one("load", place / "load.omni", {"mapping": mapping}, "merge"))
     shutil.rmtree(place / "load.omni")
-    found.ready, found.first, found.disk_mb = _ready(place / "ready.omni", mapping)
+    ready = _one("ready", place / "ready.omni", {"mapping": mapping})
+    found.ready, found.first, found.disk_mb = _load(ready), _spent(ready["first"]), ready["disk_mb"]
+    shutil.rmtree(place / "ready.omni")
+    if part != "small":
+        merged = _one("branch", place / "branch.omni", {"mapping": mapping})
+        found.branch = Merged(_spent(merged["merge"]), merged["merge_memory"])
+        shutil.rmtree(place / "branch.omni")
     if part != "grown":
         found.peers = {peer: _peer(place, peer) for peer in ("ladybug", "kuzu", "duckdb")}
     if part == "main":
-        found.lines = _loaded(place / "lines.omni", {"data": str(write_jsonl(place))})
+        found.lines = _load(_one("load", place / "lines.omni", {"data": str(write_jsonl(place))}))
     return found
 
 
-def _ready(root: Path, mapping: dict[str, Any]) -> tuple[Load, Spent, float]:
-    """Until the first fast query has its answer, in a graph that was empty."""
-    found = _loaded(root, {"mapping": mapping}, no_build=False)
-    with og.open(root) as graph:
-        first, _ = timed(lambda: graph.query(_FIRST).rows())
-    disk = sum(path.stat().st_size for path in root.rglob("*") if path.is_file()) / 1e6
-    shutil.rmtree(root)
-    return found, first, disk
+def _one(what: str, root: Path, source: dict[str, Any] | None = None, mode: str = "append") -> dict[str, Any]:
+    """What a process of its own has measured."""
+    asked = json.dumps({"what": what, "root": str(root), "source": source, "mode": mode})
+    command = [sys.executable, "-m", "bench.spark_one", asked]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{what} of {root.name} failed:\n{done.stderr}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def _loaded(root: Path, source: dict[str, Any], *, no_build: bool = True, **options: Any) -> Load:
-    """A load with its stages, processor time, memory, and what came to the driver."""
-    with og.open(root) if root.exists() else og.init(root, SCHEMA) as graph, TreeMemory() as memory:
-        spent, done = timed(lambda: graph.load(**source, runner="spark", no_build=no_build, **options))
-    assert done.runner == "spark", done
-    stages = {stage.name: (stage.seconds, stage.tasks, stage.skew) for stage in done.profile.stages}
-    return Load(spent, stages, memory.peak, sum(stage.answer_bytes for stage in done.profile.stages))
+def _spent(found: dict[str, float]) -> Spent:
+    return Spent(**found)
+
+
+def _load(found: dict[str, Any]) -> Load:
+    stages = {name: (seconds, tasks, skew) for name, (seconds, tasks, skew) in found["stages"].items()}
+    return Load(_spent(found["spent"]), stages, found["memory"], found["sent"])
 
 
 def _peer(place: Path, peer: str) -> Spent | str:
@@ -121,21 +116,3 @@ def _peer(place: Path, peer: str) -> Spent | str:
         return (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:80]
     told = json.loads(done.stdout)
     return Spent(told["seconds"], told["processor"])
-
-
-def _floor(place: Path, out: Path) -> None:
-    for name in ("people", "knows"):
-        lance.write_dataset(pq.read_table(place / f"{name}.parquet"), str(out / name), data_storage_version="2.2")
-
-
-def _warm(place: Path, spark: Any) -> None:
-    graph = og.init(place / "warm.omni", SCHEMA)
-    graph.load('{"type":"Person","data":{"handle":"a","name":"A"}}', runner="spark", spark=spark)
-    graph.close()
-
-
-def timed(action: Callable[[], Any]) -> tuple[Spent, Any]:
-    """Time and processor time of this process and of everything that it has started."""
-    begin, before = time.perf_counter(), cpu_seconds()
-    value = action()
-    return Spent(time.perf_counter() - begin, cpu_seconds() - before), value

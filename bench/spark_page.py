@@ -7,22 +7,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from bench.measure import Measurement
-from bench.processes import KINDS
+from bench.processes import KINDS, Spent
 from bench.report import markdown_table
 
 _PEERS = {"ladybug": "ladybug's `COPY`", "kuzu": "kuzu's `COPY`", "duckdb": "DuckDB, two tables with keys"}
 _STAGES = ("start", "read", "stage", "keys", "check", "replace", "commit", "index")
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """Seconds, and seconds of the processor."""
-
-    seconds: float
-    cpu: float
-
-    def __str__(self) -> str:
-        return f"{self.seconds:.1f} s ({self.cpu:.1f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +30,29 @@ class Load:
         return f"cpu {self.spent.cpu:.1f} s; {stages}; peak {memory}; {self.sent:,} bytes to the driver"
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A branch with a load of its own that is merged into main: what that took, MiB at most by process."""
+
+    spent: Spent
+    memory: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class Sitting:
     """Everything that was measured of one size."""
 
     nodes: int
     edges: int
+    started: Spent | None = None
+    warmed: Spent | None = None
     floor: Spent | None = None
     load: Load | None = None
     ready: Load | None = None
     first: Spent | None = None
     disk_mb: float = 0.0
     merge: Load | None = None
+    branch: Merged | None = None
     lines: Load | None = None
     peers: dict[str, Spent | str] = field(default_factory=dict)
 
@@ -66,6 +66,9 @@ class Sitting:
 
     def measurements(self) -> Iterator[Measurement]:
         """A line for each load, with its ratio to the floor, and for each peer."""
+        for name, spent in (("start of a session", self.started), ("first job with Python workers", self.warmed)):
+            if spent is not None:
+                yield Measurement("spark_load", f"{name}, {self.title}", spent.seconds * 1_000)
         for name, load in (
             ("load", self.load),
             ("ready", self.ready),
@@ -84,7 +87,7 @@ class Sitting:
             )
 
 
-def section(sittings: list[Sitting], before: str, start: float) -> str:
+def section(sittings: list[Sitting], before: str) -> str:
     """The table of one sitting, a column a size."""
     rows = [
         ["unchecked floor", *_each(sittings, lambda one: str(one.floor or ""))],
@@ -95,6 +98,7 @@ def section(sittings: list[Sitting], before: str, start: float) -> str:
         *([f"peak, {name}, MiB", *(_peak(one.load, name) for one in sittings)] for name in KINDS),
         ["bytes that tasks sent to the driver", *_each(sittings, lambda one: f"{one.load.sent:,}" if one.load else "")],
         ["the same rows again as `merge`", *_each(sittings, lambda one: _against(one.merge, one.load, "the load"))],
+        ["a branch with the same rows merged into main, ready", *_each(sittings, _merged)],
         ["JSON lines", *_each(sittings, lambda one: _against(one.lines, one.load, "Parquet"))],
         ["ready for a first fast query", *_each(sittings, _ready)],
         ["… of that indexes", *_each(sittings, lambda one: _stage(one.ready, "index"))],
@@ -107,10 +111,11 @@ def section(sittings: list[Sitting], before: str, start: float) -> str:
         *([text, *(_peer(one, name) for one in sittings)] for name, text in _PEERS.items()),
     ]
     head = ["", *(one.title for one in sittings)]
+    start = max(one.started.seconds for one in sittings if one.started is not None)
     told = (
-        f"{before}. Seconds, in brackets seconds of the processor of all processes. The session was started before "
-        f"({start:.1f} s). In square brackets behind a peer: how many times our time until ready "
-        "it takes, and processor time."
+        f"{before}. Seconds, in brackets seconds of the processor of all processes. Every load is made by a new "
+        f"process, whose session was started before ({start:.1f} s) and has made a small load. In square brackets "
+        "behind a peer: how many times our time until ready it takes, and processor time."
     )
     return f"{told}\n\n{markdown_table(head, rows)}"
 
@@ -132,6 +137,10 @@ def _stage(load: Load | None, name: str) -> str:
 
 def _has(sittings: list[Sitting], name: str) -> bool:
     return any(one.load is not None and name in one.load.stages for one in sittings)
+
+
+def _merged(one: Sitting) -> str:
+    return "" if one.branch is None else f"{one.branch.spent}, driver {one.branch.memory['driver']:,} MiB"
 
 
 def _per_row(one: Sitting) -> float:

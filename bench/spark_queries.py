@@ -19,10 +19,9 @@ import duckdb
 
 import omnigraph as og
 from bench.measure import Measurement
+from bench.processes import Spent, timed
 from bench.report import circumstances, markdown_table, write_section
 from bench.spark_data import SCHEMA, write_parquet
-from bench.spark_load import timed
-from bench.spark_page import Spent
 from omnigraph.pipeline.spark.session import spark_session
 
 _SIZES = "OMNIGRAPH_BENCH_SPARK_QUERIES"

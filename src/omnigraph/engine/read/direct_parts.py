@@ -68,7 +68,7 @@ def keys_of(table: Entities) -> KeyIndex | None:
 def lists_of(run: Run, hop: Hop) -> Adjacency | None:
     """The neighbour lists of a hop without parallel edges, if they are in memory."""
     lists = edges_of(run, hop)
-    return None if lists is None else lists.simple
+    return None if lists is None else lists.known_simple
 
 
 def edges_of(run: Run, hop: Hop) -> Adjacency | None:

@@ -1,9 +1,12 @@
-"""Replacing rows of a large local table: three versions that cost little instead of one that looks at every row.
+"""Changing very many rows: two or three versions that cost little instead of one that looks at every row.
 
 To commit rows under row ids that exist already, lance goes through all row ids of the table to learn when the replaced
 rows were created: 20 ms for a million. So the old rows are withdrawn first, then their successors are added as they
-are, and then the successors are dated. Each of the versions is planned, armed and checked like any other step, and only
-the last one is published. On an object store two more commits would cost more than they save.
+are, and then the successors are dated. In the operation that changes rows it also goes through all new ones, 100 ms for
+a million; that which only adds rows does not. So they follow a version that changes nothing but claims its number.
+
+Each of the versions is planned, armed and checked like any other step, and only the last one is published. On an object
+store further commits cost more than they save, unless they save a second.
 """
 
 from __future__ import annotations
@@ -18,15 +21,25 @@ from omnigraph.storage.lance.row_versions import RowVersions
 from omnigraph.storage.lance.staged import Carry, Date, Staged
 
 LARGE_TABLE = 250_000
+LARGE_ADDITION = 250_000
+_MANY_MORE = 40  # so many times as many rows elsewhere
 
 
 def spread(staged: Staged) -> tuple[Carry | Date, ...]:
-    """Leave only the withdrawal in a staged replacement, where that pays; the steps that then have to follow it."""
-    if staged.created is None or not staged.address.root.is_local or physical_rows(staged.target) < LARGE_TABLE:
+    """Leave only the withdrawal in a staged change, where that pays; the steps that then have to follow it."""
+    operation, is_local = staged.transaction.operation, staged.address.root.is_local
+    fragments = tuple(getattr(operation, "new_fragments", ()))  # only an operation that changes rows has them
+    if not fragments:
         return ()
-    fragments = tuple(staged.transaction.operation.new_fragments)
-    staged.transaction.operation.new_fragments = []
-    return Carry(fragments), Date(len(fragments), staged.created)
+    if staged.created is None:
+        added = sum(fragment.physical_rows for fragment in fragments)
+        large = added >= LARGE_ADDITION * (1 if is_local else _MANY_MORE)
+    else:
+        large = is_local and physical_rows(staged.target) >= LARGE_TABLE
+    if not large:
+        return ()
+    operation.new_fragments = []
+    return (Carry(fragments),) if staged.created is None else (Carry(fragments), Date(len(fragments), staged.created))
 
 
 def dated(base: TableHandle, step: Date) -> list[Any]:

@@ -140,3 +140,29 @@ def test_known_row_ids_find_the_same_places_and_unknown_ones_are_looked_up(tmp_p
         {"id": "k1", "v": 1},
         {"id": "new", "v": 2},
     ]
+
+
+def test_many_new_rows_are_added_behind_a_version_that_claims_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replace_large, "LARGE_ADDITION", 5)
+    base = filled(normalize_root(tmp_path).table("nodes/t"))
+    texts = tables.write_fragments(base, rows({f"n{number}": number for number in range(5)}), SCHEMA)
+    first = tables.stage_append(base, texts)
+    rest = replace_large.spread(first)
+    rival = row_steps.stage_insert(base, rows({"rival": 1}))
+    handle = land(first)
+    assert handle.count_rows() == len(NAMES)
+    assert isinstance(tables.commit(rival), Refused)
+    for step in rest:
+        handle = land(stage_step(handle, "node:X", step, pin=base.version))
+    found = handle.scan(LINEAGE).sort_by("_rowid")
+    assert handle.version == base.version + 2
+    assert found["_rowid"].to_pylist() == list(range(len(NAMES) + 5))
+    assert found["_row_created_at_version"].to_pylist()[-5:] == [handle.version] * 5
+    assert found["_row_last_updated_at_version"].to_pylist()[-5:] == [handle.version] * 5
+
+
+def test_few_new_rows_are_added_at_once(tmp_path: Path) -> None:
+    base = filled(normalize_root(tmp_path).table("nodes/t"))
+    assert replace_large.spread(row_steps.stage_insert(base, rows({"new": 1}))) == ()

@@ -26,6 +26,7 @@ _COUNTED_BLOCK = 1 << 22
 # because that takes a fifth of a second for ten million entries, and the first read of a graph would wait for it.
 _MANY_ENTRIES = 1 << 18
 _SHARE_LOOKED_AT = 8
+_LEAST_SHARE = 512  # a read counts as so much of all entries at least: one in sixty may wait
 # For fewer rows it is not worth checking whether they are all rows.
 _MANY_ROWS = 1 << 10
 
@@ -252,7 +253,7 @@ class Adjacency:
     @property
     def facts(self) -> tuple[int, int, int]:
         """What only a look at every entry can tell: whether no edges are parallel, and the last row ids."""
-        return int(self.simple is self), self.last_neighbour, self.last_edge
+        return int(self.is_simple), self.last_neighbour, self.last_edge
 
     def knowing(self, facts: Iterable[int]) -> Adjacency:
         """Itself, spared the look: `facts` were true of the same lists before."""
@@ -265,18 +266,37 @@ class Adjacency:
         self.__dict__["_reduced"] = None
         return self
 
+    @cached_property
+    def is_simple(self) -> bool:
+        """Whether no edges are parallel; entries are looked at until there are some."""
+        if "_reduced" in self.__dict__:
+            return self._reduced is None
+        for low in range(1, len(self), _COUNTED_BLOCK):
+            high = min(low + _COUNTED_BLOCK, len(self))
+            equal = np.flatnonzero(self.neighbours[low:high] == self.neighbours[low - 1 : high - 1]) + low
+            begins = self.offsets[np.searchsorted(self.offsets, equal)] == equal  # there another list begins
+            if not begins.all():
+                return False
+        return True
+
     @property
     def simple(self) -> Adjacency:
         """The same neighbours with parallel edges reduced to one entry."""
         return self if self._reduced is None else self._reduced
 
+    @property
+    def known_simple(self) -> Adjacency | None:
+        """The same, unless many entries would have to be looked at first."""
+        return self.simple if "_reduced" in self.__dict__ or self.numbered < _MANY_ENTRIES else None
+
     def simple_from(self, rows: Rows) -> Adjacency:
         """The same, complete for these ascending distinct rows only while few have been asked for."""
-        if "_reduced" in self.__dict__ or self.numbered < _MANY_ENTRIES:
-            return self.simple
+        known = self.known_simple
+        if known is not None:
+            return known
         start, stop = self.bounds(rows)
         total = int((stop - start).sum())
-        self._looked_at += total
+        self._looked_at += max(total, self.numbered // _LEAST_SHARE)
         if self._looked_at > self.numbered // _SHARE_LOOKED_AT:
             return self.simple
         if not total:
@@ -291,13 +311,11 @@ class Adjacency:
     @cached_property
     def _reduced(self) -> Adjacency | None:
         """None instead of itself: large lists should not wait for the garbage collector."""
-        if len(self) < 2:
+        if self.is_simple:
             return None
         first = np.ones(len(self), np.bool_)
         np.not_equal(self.neighbours[1:], self.neighbours[:-1], out=first[1:])
         first[self.offsets[:-1][self.offsets[:-1] < len(self)]] = True
-        if first.all():
-            return None
         kept = np.concatenate([np.zeros(1, np.int64), np.cumsum(first)])
         return Adjacency(kept[self.offsets], self.neighbours[first], self.edges[first], self.keys)
 

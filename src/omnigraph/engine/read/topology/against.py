@@ -28,7 +28,7 @@ class Against(Adjacency):
     @staticmethod
     def suits(lists: Adjacency) -> bool:
         """Whether lists can do without their edges."""
-        return lists.simple is lists and len(lists) <= _MOST_ENTRIES and lists.last_owner < 1 << 32
+        return lists.is_simple and len(lists) <= _MOST_ENTRIES and lists.last_owner < 1 << 32
 
     @property
     def nbytes(self) -> int:

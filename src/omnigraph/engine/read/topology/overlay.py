@@ -79,6 +79,10 @@ class Overlay(Adjacency):
         return max(self.base.last_edge, self.patch.last_edge)
 
     @cached_property
+    def is_simple(self) -> bool:
+        return self.base.is_simple and self.patch.is_simple
+
+    @cached_property
     def _reduced(self) -> Adjacency | None:
         base, patch = self.base.simple, self.patch.simple
         return None if base is self.base and patch is self.patch else Overlay(base, self.changed, patch)
