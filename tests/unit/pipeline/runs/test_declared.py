@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.merge import by_files
 from omnigraph.engine.values.load_profile import Progress
 from omnigraph.errors import BadRequest, NotFound, OmnigraphError, StorageError, TimedOut, ValueViolation
 from omnigraph.pipeline.runs import execute, following
@@ -79,6 +80,24 @@ def test_a_run_loads_on_a_branch_checks_and_merges(place: Path, graph: og.Graph)
     assert kept == [done]
     assert kept[0].inputs[0].bytes == 16
     assert kept[0].started_at == "2026-01-02T12:00:00.000Z"
+
+
+def test_a_run_with_very_many_rows_is_merged_by_their_files(
+    place: Path, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_files, "LARGE_CHANGE", 1)
+    pipeline = declared(place, on_error="skip", branch="ingest/{run}")
+    run(pipeline, graph)
+    graph.load('{"type":"Person","data":{"name":"bob","age":1}}', "merge")
+    (place / "people.csv").write_text("name,age\nada,37\neve,2\nkim,3\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(by_files, "row_delta", lambda *_: pytest.fail("rows were compared"))
+        done = run(pipeline, graph)
+    counts = graph.commits.list(limit=1)[0].counts["Person"]
+    assert (done.status, counts.inserted, counts.updated) == ("merged", 2, 1)
+    everyone = graph.query("query q() { match { $p: Person } return { $p.name, $p.age } }").rows()
+    assert {row["p.name"]: row["p.age"] for row in everyone} == {"ada": 37, "bob": 1, "eve": 2, "kim": 3}
+    assert graph.branches.list() == ["main"]
 
 
 def test_the_same_input_is_taken_in_once(place: Path, graph: og.Graph) -> None:
