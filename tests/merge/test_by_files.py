@@ -161,6 +161,11 @@ CLASHES: dict[str, tuple[Any, Any, set[tuple[str, str | None, str]]]] = {
         lambda feature: bulk(feature, people(range(20, 30)), people([15], mail="m@x")),
         {("node:Person", "p15", "DeleteVsUpdate")},
     ),
+    "a row that the bulk load's side removes": (
+        lambda main: load(main, people([15], mail="a@x")),
+        lambda feature: (remove(feature, 15), bulk(feature, people(range(20, 30)))),
+        {("node:Person", "p15", "DeleteVsUpdate")},
+    ),
     "one new id, two rows": (
         lambda main: load(main, people([25], mail="a@x")),
         lambda feature: bulk(feature, people(range(20, 30))),
@@ -246,6 +251,19 @@ def test_new_rows_are_taken_over_beside_a_compaction(graph: og.Graph, way: str, 
     graph.branches.merge("later")
     assert image_of(graph.view()) == wanted
     assert taken == ([(10, 0, 0)] if way == "files" else [])
+
+
+def test_rows_that_the_source_has_compacted_have_not_changed(graph: og.Graph, way: str, taken: list[Any]) -> None:
+    for n in range(40, 44):
+        load(graph, people([n]))
+    graph.branches.create("later")
+    load(graph.branch("later"), people([15], mail="a@x"))
+    graph.optimize()
+    bulk(graph, people(range(20, 30)))
+    done = graph.branches.merge("main", into="later")
+    assert done.changes["Person"].document() == {"inserted": 10, "updated": 0, "deleted": 0}
+    assert taken == []
+    sound(graph)
 
 
 def test_rows_of_several_loads_are_taken_over(graph: og.Graph, way: str, taken: list[Any]) -> None:

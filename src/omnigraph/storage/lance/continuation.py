@@ -102,12 +102,11 @@ def continuation(old: TableHandle, new: TableHandle) -> Continuation | None:
 
 def stage_continuation(base: TableHandle, change: Continuation) -> Staged:
     """The same change of another line, in which none of the rows concerned has changed since `old`."""
-    texts = _taken_over(base, change, change.successors)
-    row_ids = [_column(change.new, each, ROW_ID) for each in change.successors]
-    succeeding = [text for one, ids in zip(texts, row_ids, strict=True) for text in numbered([one], ids)]
+    described = zip(_taken_over(base, change, change.successors), change.successors, strict=True)
+    succeeding = [text for one, each in described for text in numbered([one], _column(change.new, each, ROW_ID))]
     over = _Withdrawal(base, change)
-    described = [*succeeding, *_taken_over(base, change, change.fresh)]
-    staged = stage_change(base, described, over if over.count else None, change.updated)
+    texts = [*succeeding, *_taken_over(base, change, change.fresh)]
+    staged = stage_change(base, texts, over if over.count else None, change.updated)
     if succeeding:
         staged.created = RowVersions.joined(
             RowVersions.of(_column(change.new, each, _CREATED)) for each in change.successors
