@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.engine.merge import by_files
 from omnigraph.errors import Corrupt
 from omnigraph.storage.base.layout import MANIFEST
 from omnigraph.storage.base.syncing import machine_started_at
@@ -79,6 +80,10 @@ def codes(graph: og.Graph) -> set[str]:
     return {row["code"] for row in found.rows()}
 
 
+def huts(first: int, stop: int) -> list[dict[str, object]]:
+    return [{"type": "Hut", "data": {"code": f"h{each}", "beds": each}} for each in range(first, stop)]
+
+
 def insert(graph: og.Graph, code: str) -> None:
     graph.mutate("query m($c: String) { insert Hut { code: $c, beds: 1 } }", params={"c": code})
 
@@ -115,6 +120,25 @@ def test_what_was_acknowledged_survives_a_power_cut(disk: Disk, tmp_path: Path, 
     assert after.check().findings == ()
     insert(after, "later")
     assert codes(after) == expected | {"later"}
+
+
+@pytest.mark.parametrize("names_stay", [True, False], ids=["empty files", "no files"])
+def test_files_that_tables_take_over_survive_a_power_cut(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_stay: bool
+) -> None:
+    monkeypatch.setattr(by_files, "LARGE_CHANGE", 1)
+    graph = og.init(disk.graph, SCHEMA, settings=og.Settings(sync=True))
+    graph.load(huts(0, 5), on_error="skip")  # in tasks, which write scratch parts
+    graph.branches.create("review")
+    graph.branch("review").load(huts(3, 9), "merge", on_error="skip")
+    graph.branches.merge("review")
+    graph.close()
+
+    after = og.open(
+        disk.after_power_cut(tmp_path / "after.omni", names_stay=names_stay), settings=og.Settings(sync=True)
+    )
+    assert codes(after) == codes(after.branch("review")) == {f"h{each}" for each in range(9)}
+    assert after.check().findings == ()
 
 
 @pytest.mark.parametrize("names_stay", [True, False], ids=["empty files", "no files"])

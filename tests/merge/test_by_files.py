@@ -332,6 +332,51 @@ def test_a_large_merge_leaves_indexes_built(graph: og.Graph, monkeypatch: pytest
     assert graph.commits.list(limit=1, maintenance=True)[0].kind == "index"
 
 
+def test_a_row_that_the_target_wrote_again_with_equal_values_is_compared(graph: og.Graph, way: str) -> None:
+    load(graph, people([0]))  # what it was, in another place
+    feature = graph.branch("feature")
+    bulk(feature, people(range(20, 30)), people(range(19), mail=None, age=7))
+    assert outcome(graph) == image_of(feature.view())
+    assert len(set(numbers(graph, *(f"p{n}" for n in range(30))))) == 30
+
+
+def test_a_removed_row_that_the_target_wrote_again_goes(graph: og.Graph, way: str) -> None:
+    remove(graph, 18)
+    load(graph, people([18]))
+    feature = graph.branch("feature")
+    remove(feature, 18)
+    bulk(feature, people(range(20, 30)))
+    assert outcome(graph) == image_of(feature.view())
+
+
+def test_a_branch_that_was_merged_before_is_merged_again(graph: og.Graph, way: str) -> None:
+    load(graph, people(range(100, 110)))
+    feature = graph.branch("feature")
+    bulk(feature, people(range(20, 30)))
+    graph.branches.merge("feature")
+    bulk(feature, people(range(20, 30), mail=None, age=7))
+    merged = outcome(graph)["node:Person"]
+    assert [merged[f"p{n}"]["age"] for n in (20, 29, 100, 109)] == [7, 7, 100, 109]
+    assert len(set(numbers(graph, *merged))) == len(merged) == 40
+
+
+def test_files_of_the_target_itself_are_shown_again(tmp_path: Path, way: str) -> None:
+    with og.init(tmp_path / "cross.omni", SCHEMA) as graph:
+        graph.branches.create("feature")
+        feature = graph.branch("feature")
+        bulk(graph, people(range(20, 30)), mode="append")
+        loaded = graph.commits.head()
+        for n in range(4):
+            feature.load(json.dumps({"type": "Town", "data": {"name": f"t{n}"}}), "merge")
+        graph.branches.create("other", "feature")
+        graph.branches.merge("main", into="feature")
+        graph.branches.merge("other")
+        remove(graph, *range(20, 30))
+        graph.branches.merge("feature")
+        assert len(image_of(graph.at(loaded).view())["node:Person"]) == 10
+        sound(graph)
+
+
 def numbers(graph: og.Graph, *names: str) -> list[int]:
     """Under which row ids storage has some people."""
     rows = graph.view().table(graph.schema.catalog.nodes["Person"]).scan(["id", "_rowid"]).to_pylist()

@@ -73,7 +73,9 @@ def _large(sides: Sides) -> Iterator[tuple[str, Continuation]]:
     tables = sides.ours.tables
     for key, info in table_types(sides.ours.catalog).items():
         base, ours, theirs = _entries(sides, info)
-        if theirs in (ours, base) or not _continues(tables, theirs, base):
+        # Row ids mean the same on both lines only if both have gone on from the base; a branch that was merged by files
+        # before has other ones than the target.
+        if theirs in (ours, base) or not all(_continues(tables, side, base) for side in (ours, theirs)):
             continue
         old, new = tables.get(base), tables.get(theirs)
         if fresh_row_count(old, new) < LARGE_CHANGE:

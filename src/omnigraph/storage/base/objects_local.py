@@ -193,13 +193,22 @@ class LocalObjects:
     def copy(self, source: str, target: str) -> None:
         with self._translated(source):
             os.makedirs(os.path.dirname(self._path(target)), exist_ok=True)
-            _remove(self._path(target))
             try:
                 os.link(self._path(source), self._path(target))
+            except FileExistsError:
+                return  # it may be in use: the same file, because it is immutable and its name is random
             except OSError as error:
                 if error.errno in _ABSENT:
                     raise
-                shutil.copyfile(self._path(source), self._path(target))  # a file system without hard links
+                self._copy_bytes(source, target)  # a file system without hard links
+
+    def _copy_bytes(self, source: str, target: str) -> None:
+        """All of a file under another name, or nothing."""
+        with (
+            open(self._path(source), "rb") as file,
+            self._filled(target, lambda copy: shutil.copyfileobj(file, copy)) as temporary,
+        ):
+            os.replace(temporary, self._path(target))
 
     def delete_prefix(self, name: str) -> None:
         with self._translated(name):

@@ -18,6 +18,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance.blob_cells import blob_columns
 from omnigraph.storage.lance.checksums import DATA_DIR, Checksums, described_again, from_property
+from omnigraph.storage.lance.durable import sync_staged
 from omnigraph.storage.lance.fragments import path_of
 from omnigraph.storage.lance.handle import TableHandle
 from omnigraph.storage.lance.parts import as_fragment, renumbering
@@ -47,13 +48,24 @@ class Continuation:
     def withdrawn(self) -> Iterator[Offsets]:
         """The rows of `old` that gave way, fragment by fragment."""
         for fragment, after in self._shrunk():
-            gone = _shown(self.old, fragment) if after is None else _gone(self.old, fragment, self.new, after)
-            yield fragment.fragment_id, gone
+            yield fragment.fragment_id, self._gone_of(fragment, after)
+
+    def _gone_of(self, fragment: Any, after: Any | None) -> np.ndarray:
+        return _shown(self.old, fragment) if after is None else _gone(self.old, fragment, self.new, after)
 
     def applies_to(self, table: TableHandle) -> bool:
-        """Whether another version that continues `old` has the rows that give way where they were."""
-        there = {files_of(fragment) for fragment in table.dataset.get_fragments()}
-        return all(files_of(fragment) in there for fragment, _ in self._shrunk())
+        """Whether another version that continues `old` shows the rows that give way where they were."""
+        there = {files_of(fragment): fragment for fragment in table.dataset.get_fragments()}
+        for fragment, after in self._shrunk():
+            mine = there.get(files_of(fragment))
+            if mine is None:
+                return False
+            # Rows that were written again with equal values have not changed, but they are elsewhere.
+            if mine.num_deletions != fragment.num_deletions:
+                moved = _gone(self.old, fragment, table, mine)
+                if len(np.intersect1d(moved, self._gone_of(fragment, after), assume_unique=True)):
+                    return False
+        return True
 
     def _shrunk(self) -> Iterator[tuple[Any, Any | None]]:
         """The fragments of `old` that lost rows, each with what is left of it."""
@@ -144,8 +156,9 @@ def _taken_over(base: TableHandle, change: Continuation, fragments: Iterable[Any
     found = []
     for fragment in fragments:
         names = [f"{DATA_DIR}/{path_of(file)}" for file in fragment.metadata.files]
-        for name in names:
+        for name in names if source.path != base.address.path else ():
             objects.copy(f"{source.path}/{name}", f"{base.address.path}/{name}")
+        sync_staged(base.address, names, ())
         own = {name: known[name] for name in names if name in known}
         found.append(as_fragment(described_again(fragment.metadata.to_json(), own), numbers))
     return found

@@ -17,7 +17,8 @@ from omnigraph.errors import Corrupt, StorageError
 from omnigraph.storage.base.layout import LOADS_DIR, Root
 from omnigraph.storage.base.objects import Objects, open_objects
 from omnigraph.storage.lance import tables
-from omnigraph.storage.lance.checksums import described_again, from_property
+from omnigraph.storage.lance.checksums import DATA_DIR, described_again, from_property
+from omnigraph.storage.lance.durable import sync_staged
 from omnigraph.storage.lance.tables import Landed, TableHandle
 
 _UNASSIGNED = {"row_id_meta": None, "created_at_version_meta": None, "last_updated_at_version_meta": None}
@@ -58,8 +59,10 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
         numbers = renumbering(part, base) if renumber else None
         written = part.transaction()
         known = {} if written is None else from_property(written.properties)
-        for name in objects.list_tree(f"{location}/data"):
-            objects.copy(name, f"{base.address.path}/{name.removeprefix(f'{location}/')}")
+        names = [name.removeprefix(f"{location}/") for name in objects.list_tree(f"{location}/{DATA_DIR}")]
+        for name in names:
+            objects.copy(f"{location}/{name}", f"{base.address.path}/{name}")
+        sync_staged(base.address, names, ())
         fragments = (fragment.metadata.to_json() for fragment in part.dataset.get_fragments())
         found += [as_fragment(described_again(fragment, known), numbers) for fragment in fragments]
     return found
