@@ -206,8 +206,9 @@ def test_without_skipping_everything_refused_is_kept_and_nothing_is_loaded(graph
 
 
 def test_too_many_errors_end_a_load_that_skips(graph: og.Graph) -> None:
-    with pytest.raises(ValueViolation):
+    with pytest.raises(ValueViolation) as refused:
         run(access(graph), request(lines(MANY, *BAD_LINES.values()), on_error="skip", max_errors=3))
+    assert refused.value.__notes__[-1] == "gave up with more than 3 refused rows (max_errors); there may be others"
     assert exported(graph) == ""
 
 

@@ -262,7 +262,9 @@ class _Load:
         """Raise the first of everything that was refused, with the counts of all."""
         self.staging.write_rejects()
         samples = [*self.staging.samples(), *self._found_in_sets]
-        raise_refusals(samples[: self.tuning.samples], self.refused)
+        raise_refusals(
+            samples[: self.tuning.samples], self.refused, self.request.max_errors if self._too_many() else None
+        )
 
     # --- checks of sets ------------------------------------------------------------------------
 

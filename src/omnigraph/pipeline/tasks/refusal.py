@@ -76,8 +76,8 @@ class SetRefusals:
         return cls(violations, files, any(answer.drops for answer in mine), rank)
 
 
-def raise_refusals(samples: Sequence[Violation], counts: Counter[str]) -> None:
+def raise_refusals(samples: Sequence[Violation], counts: Counter[str], limit: int | None = None) -> None:
     """Raise the first finding as the error it is anywhere else, with the counts of all and further ones in words."""
     error = samples[0].error()
-    error.among(counts, [f"{other.code}: {other.text()}" for other in samples[1:]])
+    error.among(counts, [f"{other.code}: {other.text()}" for other in samples[1:]], limit)
     raise error
