@@ -11,10 +11,12 @@ from string import Formatter
 from typing import Any, Literal, cast
 
 from omnigraph.compiler.query.parse import parse_queries
+from omnigraph.compiler.source import Source
 from omnigraph.engine.intake.mapping import described
 from omnigraph.engine.values.result import LoadMode, parse_mode
 from omnigraph.engine.views.table_tasks import Runner, parse_runner
 from omnigraph.errors import BadRequest, OmnigraphError
+from omnigraph.pipeline.runs.cron import require_cron
 from omnigraph.pipeline.runs.gates import Gate, parse_gates, parse_seconds
 
 _MEMBERS = {
@@ -23,8 +25,6 @@ _MEMBERS = {
 }  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _PLACEHOLDERS = ("date", "time", "run")
-_CRON = re.compile(r"[0-9*/,A-Za-z-]+")
-_CRON_FIELDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +63,37 @@ def is_name(text: str) -> bool:
 
 
 def parse_pipelines(section: Any, base_dir: str | Path) -> dict[str, Pipeline]:
-    """The pipelines of a declaration by name; BadRequest says which member of which one is wrong.
+    """The pipelines of a declaration by name; BadRequest says which member of which ones is wrong.
 
     Paths are relative to `base_dir`. Mappings and checks are read, so that what comes back can run.
     """
+    found, wrong = read_pipelines(section, base_dir)
+    if wrong:
+        raise BadRequest("\n".join(wrong))
+    return found
+
+
+def read_pipelines(section: Any, base_dir: str | Path) -> tuple[dict[str, Pipeline], list[str]]:
+    """The pipelines that are declared well, by name, and what is wrong with the others."""
     if section is None:
-        return {}
+        return {}, []
     if not isinstance(section, Mapping):
         raise BadRequest("pipelines: a table of pipelines by name is expected")
-    found = {str(name): _Reading(str(name), value, Path(base_dir)).pipeline() for name, value in section.items()}
+    found: dict[str, Pipeline] = {}
+    wrong: list[str] = []
+    for name, value in section.items():
+        try:
+            found[str(name)] = _Reading(str(name), value, Path(base_dir)).pipeline()
+        except BadRequest as error:
+            wrong.append(error.message)
+    # One that is wrong is there nevertheless: those that come after it need not be told that it is missing.
+    every = {str(name): Pipeline(str(name), "", Path()) for name in section} | found
     for name in found:
-        in_order(found, name)
-    return found
+        try:
+            in_order(every, name)
+        except BadRequest as error:
+            wrong.append(error.message)
+    return found, list(dict.fromkeys(wrong))
 
 
 def in_order(found: Mapping[str, Pipeline], name: str, above: tuple[str, ...] = ()) -> list[Pipeline]:
@@ -167,8 +186,8 @@ class _Reading:
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise self._wrong("checks", "a path, or a list of paths, is expected")
         found = tuple(self.base / name for name in names)
-        for path in found:
-            self._read("checks", lambda path=path: _require_plain(path))
+        for name, path in zip(names, found, strict=True):
+            self._read("checks", lambda name=name, path=path: _require_plain(name, path))
         return found
 
     def _read(self, member: str, action: Any) -> None:
@@ -199,9 +218,11 @@ class _Reading:
 
     def _schedule(self) -> str | None:
         text = self._text("schedule")
-        parts = (text or "").split()
-        if text is not None and (len(parts) != _CRON_FIELDS or not all(_CRON.fullmatch(part) for part in parts)):
-            raise self._wrong("schedule", f"'{text}' is not a cron expression of five fields")
+        try:
+            if text is not None:
+                require_cron(text)
+        except BadRequest as error:
+            raise self._wrong("schedule", error.message) from error
         return text
 
     def _choice(self, member: str, known: tuple[str, ...]) -> str:
@@ -232,9 +253,9 @@ class _Reading:
         return BadRequest(f"pipelines.{self.name}.{member}: {message}")
 
 
-def _require_plain(path: Path) -> None:
+def _require_plain(name: str, path: Path) -> None:
     """Checks are reads without parameters: nothing else could be run unattended."""
-    queries = parse_queries(path.read_text()).queries
+    queries = parse_queries(Source(path.read_text(), name)).queries
     if not queries:
         raise BadRequest(f"'{path}' contains no query")
     for query in queries:

@@ -81,6 +81,8 @@ def parse_gates(section: Any) -> tuple[Gate, ...]:
         known = isinstance(bounds, Mapping) and set(bounds) <= {"min", "max"}
         if not known or not all(map(_is_count, bounds.values())):
             raise BadRequest(f"rows.{name}: min and max, whole numbers, are expected")
+        if {"min", "max"} <= set(bounds) and bounds["min"] > bounds["max"]:
+            raise BadRequest(f"rows.{name}: min {bounds['min']} is greater than max {bounds['max']}: no load can pass")
         found.append(Gate("rows", name, bounds.get("min"), bounds.get("max")))
     for gate in found:
         if gate.kind in ("nulls", "freshness") and gate.subject.count(".") != 1:

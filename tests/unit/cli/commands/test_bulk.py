@@ -155,6 +155,49 @@ def test_gates_of_a_graph_that_cannot_be_read_are_said_not_to_be_checked(cluster
     assert list(cluster.run("pipeline", "validate", "--json").json["gates_not_checked"]) == ["nightly"]
 
 
+def test_a_target_branch_that_is_not_there_is_refused_before_a_run(cluster: Desk) -> None:
+    cluster.write("cluster.yaml", CLUSTER.replace("merge_into: main", "merge_into: mian"))
+    done = cluster.run("pipeline", "validate")
+    told = "pipelines.nightly.merge_into: graph 'people' has no branch 'mian' (there are: main)"
+    assert (done.code, told in done.stderr) == (1, True)
+    cluster.run("branch", "create", "mian", "--uri", "graphs/people.omni")
+    assert cluster.run("pipeline", "validate").stdout == "1 pipeline is fine: nightly\n"
+    (cluster.place / "graphs/people.omni").rename(cluster.place / "elsewhere")
+    done = cluster.run("pipeline", "validate")
+    assert (done.code, done.stdout.splitlines()[0]) == (0, "1 pipeline is fine: nightly")
+    assert done.stdout.splitlines()[1].startswith("the target branch of nightly could not be checked: ")
+    found = cluster.run("pipeline", "validate", "--json").json
+    assert (found["gates_not_checked"], list(found["targets_not_checked"])) == ({}, ["nightly"])
+
+
+def test_everything_that_is_wrong_is_told_at_once(cluster: Desk) -> None:
+    cluster.write("queries/checks.gq", "query q() {\n  match { $p Person } return { $p.name } }")
+    line = CLUSTER.splitlines()[-1]
+    others = [
+        line.replace("nightly", "lost").replace("merge_into: main", "merge_into: mian"),
+        line.replace("nightly", "odd").replace("checks.gq", "queries/checks.gq"),
+        line.replace("nightly", "far").replace("graph: people", "graph: nowhere"),
+    ]
+    cluster.write("cluster.yaml", "\n".join([CLUSTER.rstrip("\n"), *others]))
+    done = cluster.run("pipeline", "validate")
+    assert done.code == 1
+    assert "pipelines.lost.merge_into: graph 'people' has no branch 'mian'" in done.stderr
+    assert "pipelines.odd.checks: " in done.stderr
+    assert " --> queries/checks.gq:2:14" in done.stderr
+    assert "pipelines.far.graph: no graph 'nowhere' is declared" in done.stderr
+    assert "pipelines.nightly" not in done.stderr
+
+
+def test_before_a_cluster_is_applied_that_is_the_advice(cluster: Desk) -> None:
+    (cluster.place / "graphs/people.omni").rename(cluster.place / "elsewhere")
+    cluster.write("cluster.yaml", CLUSTER.replace("mode: merge", "mode: merge, gates: {rejected: 1%}"))
+    told = "people.omni' is not a graph; run `omnigraph cluster apply` first"
+    assert told in cluster.run("pipeline", "validate").stdout
+    for args in (("run", "nightly"), ("history",)):
+        done = cluster.run("pipeline", *args)
+        assert (done.code != 0, told in done.stderr, "init" in done.stderr) == (True, True, False)
+
+
 def test_a_schedule_names_the_program_so_that_any_path_finds_it(cluster: Desk) -> None:
     cluster.write("cluster.yaml", CLUSTER.replace("mode: merge", 'mode: merge, schedule: "0 2 * * *"'))
     for line in (

@@ -476,6 +476,14 @@ def test_a_contradiction_with_the_target_is_left_for_a_person(
         ({"branch": "main"}, r"cannot be merged into itself"),
         ({"mode": "replace"}, r"nightly\.mode: unknown load mode"),
         ({"schedule": "every night"}, r"not a cron expression"),
+        ({"schedule": "0 26 * * *"}, r"nightly\.schedule: the hour '26' of .* within 0-23"),
+        ({"schedule": "60 2 * * *"}, r"schedule: the minute '60' .* within 0-59"),
+        ({"schedule": "0 2 0 * *"}, r"schedule: the day '0' .* within 1-31"),
+        ({"schedule": "0 2 * jan,foo *"}, r"schedule: the month 'jan,foo' .* within 1-12 or jan-dec"),
+        ({"schedule": "0 2 * * 1-8"}, r"schedule: the weekday '1-8' .* within 0-7 or sun-sat"),
+        ({"schedule": "0 6-2 * * *"}, r"schedule: the hour '6-2'"),
+        ({"schedule": "*/0 2 * * *"}, r"schedule: the minute '\*/0'"),
+        ({"schedule": "5, 2 * * *"}, r"schedule: the minute '5,'"),
         ({"runner": "dask"}, r"nightly\.runner: unknown value 'dask'"),
         ({"max_errors": -1}, r"whole number"),
         ({"notify": "me"}, r"nightly\.notify: unknown member"),
@@ -486,11 +494,43 @@ def test_a_contradiction_with_the_target_is_left_for_a_person(
         ({"gates": {"nulls": {"age": "5%"}}}, r"nightly\.gates: nulls\.age: a property is written Type\.name"),
         ({"gates": {"rejected": 5}}, r"nightly\.gates: '5' is not a share"),
         ({"gates": {"rows": {"Person": {"least": 1}}}}, r"nightly\.gates: rows\.Person: min and max"),
+        ({"gates": {"rows": {"Person": {"min": 9, "max": 5}}}}, r"nightly\.gates: rows\.Person: min 9 is greater than"),
     ],
 )
 def test_what_cannot_be_declared_is_told_with_its_place(place: Path, changes: dict[str, Any], told: str) -> None:
     with pytest.raises(BadRequest, match=told):
         declared(place, **changes)
+
+
+@pytest.mark.parametrize(
+    "schedule", ["*/15 8-18/2 1,15 jan-mar,OCT mon-fri", "0 0 31 12 7", "59 23 * * sun", "*,5/10 0 1-31 * 0-7"]
+)
+def test_schedules_that_cron_understands_are_kept_as_they_are(place: Path, schedule: str) -> None:
+    assert declared(place, schedule=schedule).schedule == schedule
+
+
+def test_the_same_number_at_both_ends_is_a_gate(place: Path) -> None:
+    assert declared(place, gates={"rows": {"Person": {"min": 5, "max": 5}}}).gates[0].passes(5)
+
+
+def test_a_mistake_in_a_check_is_told_with_file_and_line(place: Path) -> None:
+    (place / "queries").mkdir()
+    (place / "queries" / "checks.gq").write_text("query q() {\n  match { $p Person } return { $p.name } }")
+    with pytest.raises(BadRequest, match=r"nightly\.checks: (.|\n)* --> queries/checks\.gq:2:14"):
+        declared(place, checks="queries/checks.gq")
+
+
+def test_every_pipeline_that_is_wrong_is_told(place: Path) -> None:
+    section = {
+        "good": NIGHTLY,
+        "late": {**NIGHTLY, "schedule": "0 26 * * *"},
+        "lost": {**NIGHTLY, "after": ["late", "none"]},
+        "odd": {**NIGHTLY, "mode": "replace"},
+    }
+    with pytest.raises(BadRequest) as raised:
+        parse_pipelines(section, place)
+    told = [line.partition(": ")[0] for line in raised.value.message.splitlines()]
+    assert told == ["pipelines.late.schedule", "pipelines.odd.mode", "pipelines.lost.after"]
 
 
 def test_checks_cannot_have_parameters(place: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,9 @@ from omnigraph.errors import BadRequest, NotFound, OmnigraphError
 if TYPE_CHECKING:
     from omnigraph.pipeline.runs.declared import Pipeline
     from omnigraph.pipeline.runs.records import Run
+
+# What the library advises where there is no graph.
+_CREATE = "create it with init"
 
 
 def list_pipelines(call: Call) -> None:
@@ -33,33 +38,58 @@ def list_pipelines(call: Call) -> None:
 
 
 def validate(call: Call) -> None:
-    """Everything a run needs, short of the data: files are read, gates are looked up in the schemas of their graphs."""
-    found, uris = _declared(call)
+    """Everything a run needs, short of the data: files are read, gates and target branches looked up in the graphs.
+
+    Every pipeline is looked at, so that all that is wrong is told at once.
+    """
+    found, uris, wrong = _read(call)
     unchecked: dict[str, str] = {}
     for each in found.values():
-        if (reason := _require_gates(each, _uri(each, uris))) is not None:
-            unchecked[each.name] = reason
+        try:
+            if (reason := _require_target(each, _uri(each, uris))) is not None:
+                unchecked[each.name] = reason
+        except BadRequest as error:
+            wrong.append(error.message)
+    if wrong:
+        raise BadRequest("\n".join(wrong))
+    gates = {name: reason for name, reason in unchecked.items() if found[name].gates}
+    targets = {name: reason for name, reason in unchecked.items() if _names_target(found[name])}
     if call.json:
-        output.document({"ok": True, "pipelines": sorted(found), "gates_not_checked": unchecked})
+        lists = {"gates_not_checked": gates, "targets_not_checked": targets}
+        output.document({"ok": True, "pipelines": sorted(found), **lists})
         return
     verb = "is" if len(found) == 1 else "are"
     output.line(f"{counted(len(found), 'pipeline')} {verb} fine: {', '.join(found) or 'none'}")
     for name, reason in unchecked.items():
-        output.line(f"the gates of {name} could not be checked: {reason}")
+        told = "gates" if name in gates else "target branch"
+        output.line(f"the {told} of {name} could not be checked: {reason}")
 
 
-def _require_gates(pipeline: Pipeline, uri: str) -> str | None:
-    """Refuse gates that no run can measure; why that is not known when the graph cannot be read."""
+def _names_target(pipeline: Pipeline) -> bool:
+    """Whether a run merges into a branch that may be missing; main is there when the graph is."""
+    return pipeline.merge_into not in (None, "main")
+
+
+def _require_target(pipeline: Pipeline, uri: str) -> str | None:
+    """Refuse a missing target and gates that no run can measure; why neither is known when the graph cannot be read."""
     import omnigraph as og
     from omnigraph.pipeline.runs.gates import require_gate
 
-    if not pipeline.gates:
+    if not pipeline.gates and not _names_target(pipeline):
         return None
+    target = pipeline.merge_into or "main"
     try:
-        with og.open(uri, pipeline.merge_into or "main", read_only=True) as graph:
-            view = graph.view()
+        with _in_cluster(), og.open(uri, read_only=True) as graph:
+            branches = graph.branches.list()
+            view = graph.branch(target).view() if target in branches else None
     except OmnigraphError as error:
         return error.message
+    if view is None:
+        known = ", ".join(branches)
+        raise BadRequest(
+            f"pipelines.{pipeline.name}.merge_into: graph '{pipeline.graph}' has no branch '{target}' "
+            f"(there are: {known})"
+        )
     for gate in pipeline.gates:
         try:
             require_gate(gate, view)
@@ -84,7 +114,7 @@ def run(call: Call) -> int:
         uri = _uri(each, uris)
         echo(call, Target(uri, actor))
         allowed = embedded_blob_policy(call.value("--config"), each.graph) or ()
-        with og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
+        with _in_cluster(), og.open(uri, actor=actor, external_blobs=allowed) as graph, stages(call) as progress:
             options = RunOptions(
                 dry_run=call.given("--dry-run"),
                 force=call.given("--force") and each.name == name,
@@ -132,7 +162,7 @@ def show_history(call: Call) -> None:
     limit = call.number("--limit")
     for each in found.values():
         if wanted in (None, each.name):
-            with og.open(_uri(each, uris), read_only=True) as graph:
+            with _in_cluster(), og.open(_uri(each, uris), read_only=True) as graph:
                 runs += history(graph, each.name, limit)
     runs.sort(key=lambda each: each.run_id, reverse=True)
     runs = runs[:limit]
@@ -143,12 +173,31 @@ def show_history(call: Call) -> None:
         output.line(f"{done.started_at}  {_line(done)}")
 
 
+@contextmanager
+def _in_cluster() -> Iterator[None]:
+    """The graphs of a cluster are made by applying it: say so where one is not there."""
+    try:
+        yield
+    except NotFound as error:
+        if _CREATE not in error.message:
+            raise
+        raise NotFound(error.message.replace(_CREATE, "run `omnigraph cluster apply` first")) from error
+
+
 def _declared(call: Call) -> tuple[dict[str, Pipeline], dict[str, str]]:
-    """The pipelines of a directory, and where the graphs of its cluster are."""
+    """The pipelines of a directory, none of them wrong, and where the graphs of its cluster are."""
+    found, uris, wrong = _read(call)
+    if wrong:
+        raise BadRequest("\n".join(wrong))
+    return found, uris
+
+
+def _read(call: Call) -> tuple[dict[str, Pipeline], dict[str, str], list[str]]:
+    """The pipelines of a directory, where the graphs of its cluster are, and what is wrong with other pipelines."""
     from omnigraph.cluster.declaration.document import load_config, storage_root
     from omnigraph.cluster.diagnostics import Diagnostics, Stopped
     from omnigraph.cluster.state.stored import graph_name
-    from omnigraph.pipeline.runs.declared import parse_pipelines
+    from omnigraph.pipeline.runs.declared import read_pipelines
 
     directory, problems = Path(call.value("--config")), Diagnostics()
     try:
@@ -158,8 +207,8 @@ def _declared(call: Call) -> tuple[dict[str, Pipeline], dict[str, str]]:
         root = ""
     if not problems.ok:
         raise BadRequest("; ".join(str(each) for each in problems.found if each.severity == "error"))
-    found = parse_pipelines(config.pipelines, directory)
-    return found, {graph: f"{root}/{graph_name(graph)}" for graph in config.graphs}
+    found, wrong = read_pipelines(config.pipelines, directory)
+    return found, {graph: f"{root}/{graph_name(graph)}" for graph in config.graphs}, wrong
 
 
 def _uri(pipeline: Pipeline, uris: dict[str, str]) -> str:
