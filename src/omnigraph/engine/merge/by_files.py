@@ -73,12 +73,14 @@ def _large(sides: Sides) -> Iterator[tuple[str, Continuation]]:
     tables = sides.ours.tables
     for key, info in table_types(sides.ours.catalog).items():
         base, ours, theirs = _entries(sides, info)
-        # Row ids mean the same on both lines only if both have gone on from the base; a branch that was merged by files
-        # before has other ones than the target.
-        if theirs in (ours, base) or not all(_continues(tables, side, base) for side in (ours, theirs)):
+        if theirs in (ours, base) or theirs.row_count < LARGE_CHANGE:
             continue
         old, new = tables.get(base), tables.get(theirs)
-        if fresh_row_count(old, new) < LARGE_CHANGE:
+        if old.address.location != new.address.location or fresh_row_count(old, new) < LARGE_CHANGE:
+            continue
+        # Row ids mean the same on both lines only if both have gone on from the base; a branch that was merged by files
+        # before has other ones than the target.
+        if not all(_continues(tables, side, base) for side in (ours, theirs)):
             continue
         change = continuation(old, new)
         if change is not None and change.applies_to(tables.get(ours)) and _is_net(change):
