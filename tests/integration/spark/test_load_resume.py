@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -93,9 +94,11 @@ def test_what_a_killed_driver_has_staged_is_not_staged_again(tmp_path: Path, poi
     assert without_ids(graph) == expected(tmp_path)
 
 
-def test_splits_that_were_not_reached_are_staged(tmp_path: Path) -> None:
+def test_splits_that_were_not_reached_are_staged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     graph = interrupted(tmp_path, "load.split_staged_at_first=kill@3")
-    assert resume(graph, tmp_path) == SPLITS - 2
+    with caplog.at_level("INFO", logger="omnigraph"):
+        assert resume(graph, tmp_path) == SPLITS - 2
+    assert f"2 of {SPLITS} splits were taken over from the interrupted load" in caplog.messages
     assert without_ids(graph) == expected(tmp_path)
 
 
@@ -161,12 +164,25 @@ def test_one_of_several_takes_over(tmp_path: Path) -> None:
             assert not take_claim(store, left)
 
 
-def test_nothing_to_go_on_with_is_a_plain_load(tmp_path: Path) -> None:
+def test_nothing_to_go_on_with_is_a_plain_load(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.jsonl").write_bytes(ONE)
     with og.init(tmp_path / "graph", SCHEMA) as graph:
-        done = graph.load(tmp_path / "in", resume=True, runner="inline")
+        with caplog.at_level("INFO", logger="omnigraph"):
+            done = graph.load(tmp_path / "in", resume=True, runner="inline")
         assert (done.total_entities, done.runner) == (69, "inline")
+        assert "nothing that an interrupted load has left can be used: all of the input is staged" in caplog.messages
+        assert done.profile is not None
+        assert done.profile.resumed == (0, 1)
+    again = ["load", f"{tmp_path}/graph", "--data", f"{tmp_path}/in", "--mode", "merge"]
+    assert main([*again, "--resume"]) == 0
+    assert "took over 0 of 1 split of the input from an interrupted load" in capsys.readouterr().out
+    assert main([*again, "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["resumed"] == {"splits": 0, "of": 1}
+    assert main(again) == 0
+    assert "took over" not in capsys.readouterr().out
 
 
 DRIVER = """

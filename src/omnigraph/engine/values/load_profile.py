@@ -73,11 +73,15 @@ class StageProfile(Displayed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LoadProfile(Displayed):
-    """A load by stages: rows that were loaded, bytes of them as they were read."""
+    """A load by stages: rows that were loaded, bytes of them as they were read.
+
+    `resumed` says of a load with `resume` how many splits of its input, and of how many, an interrupted one had staged.
+    """
 
     stages: tuple[StageProfile, ...]
     rows: int = 0
     bytes: int = 0
+    resumed: tuple[int, int] | None = None
 
     def __repr__(self) -> str:
         """Seconds in full: cut off where the line ends, 5.2e-05 would read as five seconds.
@@ -104,7 +108,8 @@ class LoadProfile(Displayed):
         return self.bytes / self.seconds if self.seconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The stages, and the rates."""
+        """The stages, the rates, and what was taken over if that was wanted."""
+        resumed = {} if self.resumed is None else {"resumed": dict(zip(("splits", "of"), self.resumed, strict=True))}
         return {
             "seconds": round(self.seconds, 3),
             "rows": self.rows,
@@ -112,6 +117,7 @@ class LoadProfile(Displayed):
             "rows_per_second": round(self.rows_per_second),
             "bytes_per_second": round(self.bytes_per_second),
             "stages": [stage.to_json() for stage in self.stages],
+            **resumed,
         }
 
 
@@ -120,6 +126,7 @@ class LoadClock:
     """Adds up wall time by stage: a stage inside another stops the outer one, so every moment belongs to one."""
 
     bytes: int = 0
+    resumed: tuple[int, int] | None = None
     _seconds: dict[str, float] = field(default_factory=dict)
     _tasks: dict[str, list[tuple[int, float, float, int]]] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
@@ -149,7 +156,8 @@ class LoadClock:
     def profile(self, rows: int) -> LoadProfile:
         """What was measured so far."""
         order = [*STAGES, *sorted(set(self._seconds) - set(STAGES))]
-        return LoadProfile(tuple(self._stage(name) for name in order if name in self._seconds), rows, self.bytes)
+        stages = tuple(self._stage(name) for name in order if name in self._seconds)
+        return LoadProfile(stages, rows, self.bytes, self.resumed)
 
     def _stage(self, name: str) -> StageProfile:
         runs = self._tasks.get(name, [])

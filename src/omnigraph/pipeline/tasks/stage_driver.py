@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -49,6 +50,7 @@ from omnigraph.storage.base.objects import open_objects
 from omnigraph.storage.lance import parts
 from omnigraph.storage.manifest.snapshot import Snapshot
 
+_log = logging.getLogger(__name__)
 # What a row of key columns takes in a check, with the tables that compare it.
 _ROW_BYTES = 128
 
@@ -181,6 +183,8 @@ class Staging:
             made._groups = [tuple(islice(rest, size)) for size in before.plan.groups]
         if made.job.records:
             made._plan(sources, cores, before)
+        if request.resume and not request.dry_run:
+            made._tell_resumed()
         made._stage({split.index for split in splits} - made._staged.keys())
         made._report()
         return made
@@ -191,6 +195,15 @@ class Staging:
         if before is not None:
             self._staged = {each.split: each for each in adopted(objects, before, plan, self._groups)}
         write_plan(objects, self.job.load_id, plan)
+
+    def _tell_resumed(self) -> None:
+        """Say whether resuming was of use: a file that was touched, or another mode, makes it stage everything."""
+        taken, every = len(self._staged), len(self.splits)
+        self.request.clock.resumed = taken, every
+        if taken:
+            _log.info("%d of %d splits were taken over from the interrupted load", taken, every)
+        else:
+            _log.info("nothing that an interrupted load has left can be used: all of the input is staged")
 
     @classmethod
     def taken_over(cls, done: Prestaged, request: LoadRequest, tasks: Tasks) -> Staging:

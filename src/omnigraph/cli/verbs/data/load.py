@@ -99,6 +99,7 @@ def load(call: Call) -> None:
                 **({"skipped": dict(done.skipped)} if done.skipped else {}),
                 **({"dry_run": True} if done.dry_run else {}),
                 **embeddings_json(done.embeddings),
+                **_resumed(done.profile),
                 **({"profile": done.profile.to_json()} if call.given("--timings") and done.profile else {}),
             }
         )
@@ -107,6 +108,9 @@ def load(call: Call) -> None:
     entities = counted(done.total_entities, "entity")
     verb = "would load" if done.dry_run else "loaded"
     output.line(f"{verb} {target.uri} on branch {done.branch} with {done.mode}: {entities} across {types}")
+    if done.profile is not None and done.profile.resumed is not None:
+        taken, every = done.profile.resumed
+        output.line(f"took over {taken} of {counted(every, 'split')} of the input from an interrupted load")
     for line in shown:
         output.line(line)
     if done.rejected:
@@ -128,6 +132,13 @@ def load(call: Call) -> None:
         for line in profile_text(done.profile):
             output.line(line)
     note_commit(call, done.commit)
+
+
+def _resumed(profile: LoadProfile | None) -> dict[str, Any]:
+    """What a load with `--resume` took over; nothing of others."""
+    if profile is None or profile.resumed is None:
+        return {}
+    return {"resumed": profile.to_json()["resumed"]}
 
 
 def _is_about_rows(error: ValueViolation | KeyConflict) -> bool:
