@@ -12,13 +12,55 @@ from typing import Any
 
 import pytest
 
-from omnigraph.errors import BadRequest, StorageError
+from omnigraph.errors import BadRequest
 from omnigraph.pipeline.spark import session
 
 PROBE = """
 from omnigraph.pipeline.spark.session import spark_session
 spark = spark_session("local[1,2]")
 print(spark.range(3).count(), spark._jvm.java.lang.System.getProperty("java.home"))
+"""
+# What a master does to whom it does not accept: the context is stopped while its session is made, or soon after.
+STOPPED_MEANWHILE = """
+import pyspark.sql
+made = pyspark.sql.SparkSession.__init__
+def stopped(self, context, *given, **named):
+    pyspark.sql.SparkSession.__init__ = made
+    context._jsc.sc().stop()
+    made(self, context, *given, **named)
+pyspark.sql.SparkSession.__init__ = stopped
+given = "local[1]"
+"""
+STOPPED_AFTERWARDS = """
+import pyspark.sql
+made = pyspark.sql.SparkSession.__init__
+def stopped(self, context, *given, **named):
+    pyspark.sql.SparkSession.__init__ = made
+    made(self, context, *given, **named)
+    context._jsc.sc().stop()
+pyspark.sql.SparkSession.__init__ = stopped
+given = "local[1]"
+"""
+# The server refuses after the session has been made the default one.
+REFUSED_CONNECT = """
+from omnigraph.pipeline.spark import session
+from pyspark.sql.connect.session import SparkSession
+def refused(self, session):
+    raise ValueError("refused")
+SparkSession.Builder._apply_options = refused
+session.require_answer = lambda master: None
+given = "sc://127.0.0.1:15002"
+"""
+USED_AGAIN = """
+from omnigraph.errors import StorageError
+from omnigraph.pipeline.spark.session import spark_session
+try:
+    spark_session(given)
+except StorageError as error:
+    print(error)
+spark = spark_session()
+print(spark.range(3).count())
+print(spark.sparkContext.master)
 """
 TOOLS = ("sh", "bash", "env", "dirname", "readlink", "ps", "cat", "uname", "nice", "id", "tput")
 
@@ -78,8 +120,23 @@ def test_spark_starts_without_any_java_of_the_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_master_that_is_not_there_is_told_in_one_line(tmp_path: Path) -> None:
-    code = "from omnigraph.pipeline.spark.session import spark_session; spark_session('nonsense://x')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode != 0
-    assert f"{StorageError.__name__}: Spark did not start on nonsense://x" in done.stderr
+@pytest.mark.parametrize("broken", [STOPPED_MEANWHILE, STOPPED_AFTERWARDS], ids=["meanwhile", "afterwards"])
+def test_after_a_start_that_fails_spark_can_be_used(broken: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", broken + USED_AGAIN], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, count, master = done.stdout.splitlines()
+    assert told == f"Spark did not start on local[1]: it gave up while it started; see {session.log_file()}"
+    assert (count, master) == ("3", session.default_master())
+
+
+@pytest.mark.slow
+def test_after_a_connect_server_that_does_not_answer_spark_can_be_used() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED_CONNECT + USED_AGAIN], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, count, master = done.stdout.splitlines()
+    assert told == "no Spark Connect session at sc://127.0.0.1:15002: refused"
+    assert (count, master) == ("3", session.default_master())

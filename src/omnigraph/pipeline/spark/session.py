@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import BadRequest, StorageError
+from omnigraph.pipeline.spark.address import is_connect_address, plain_address, require_answer, require_form
 from omnigraph.pipeline.spark.java import cache_directory, java_home, java_version
 
 _log = logging.getLogger(__name__)
@@ -21,7 +23,11 @@ MASTER = "OMNIGRAPH_SPARK_MASTER"
 _LOOPBACK = "127.0.0.1"
 # A failed task is tried again in local mode too; Spark's own default there is one try.
 _LOCAL_TRIES = 4
-_CONNECT_PORT = 15002
+# So long a Connect server may take to say that it is one; a request would be repeated for minutes.
+_GREETING_SECONDS = 10.0
+# How Spark tells that it has given up on a master; from then on it says nothing else.
+_STOPPED = "stopped SparkContext"
+_CONNECT_MODE = "SPARK_CONNECT_MODE_ENABLED"
 # From this version on the JVM complains on stderr about what Spark and Netty do with memory.
 _WARNS_ABOUT_UNSAFE = 24
 
@@ -52,24 +58,45 @@ def spark_session(master: str | None = None, *, quiet: bool = False) -> Any:
             from pyspark.sql import SparkSession
     except ImportError:
         raise BadRequest("the Spark runner needs pyspark: install omnigraph[spark]") from None
-    wanted = master or os.environ.get(MASTER)
+    wanted = _wanted(master)
     active = SparkSession.getActiveSession()
     if active is None and (active := _instantiated(sys.modules["pyspark.sql"])) is not None:
         activated(active)  # another thread has started it
     if active is not None:
-        _require_same(active, wanted, "spark=" if master else f"the environment variable {MASTER}")
+        _require_same(active, wanted, _named_by(master))
         return active
-    if wanted is not None and wanted.startswith("sc://"):
+    if wanted is not None:
+        require_answer(wanted)
+    if wanted is not None and is_connect_address(wanted):
         return _connected(wanted)
     return _started(SparkSession, wanted or default_master(), quiet=quiet)
+
+
+def require_place(master: str | None) -> None:
+    """Refuse at once an address where no session can be started, before other work begins beside the start."""
+    wanted = _wanted(master)
+    if wanted is not None:
+        require_answer(wanted)
+
+
+def _wanted(master: str | None) -> str | None:
+    """The address that is asked for, if any."""
+    wanted = master or os.environ.get(MASTER) or None
+    if wanted is not None:
+        require_form(wanted, _named_by(master))
+    return wanted
+
+
+def _named_by(master: str | None) -> str:
+    return "spark=" if master else f"the environment variable {MASTER}"
 
 
 def _require_same(active: Any, wanted: str | None, named_by: str) -> None:
     """A process has one session: one that runs elsewhere than the caller wants is not the one that was meant."""
     here = address_of(active)
-    if wanted is not None and here is not None and _plain_address(wanted) != here:
+    if wanted is not None and here is not None and (named := plain_address(wanted)) != here:
         raise BadRequest(
-            f"{named_by} names {wanted}, but the active Spark session of this process runs on {here}; stop that session"
+            f"{named_by} names {named}, but the active Spark session of this process runs on {here}; stop that session"
             " first, or pass it as spark=session"
         )
 
@@ -80,14 +107,6 @@ def address_of(spark: Any) -> str | None:
         return str(spark.sparkContext.master)
     endpoint = getattr(getattr(spark.client, "_builder", None), "endpoint", None)
     return None if endpoint is None else f"sc://{endpoint}"
-
-
-def _plain_address(master: str) -> str:
-    """An address without what only the first connection needs."""
-    if not master.startswith("sc://"):
-        return master
-    host = master.removeprefix("sc://").partition("/")[0]
-    return f"sc://{host}" if ":" in host else f"sc://{host}:{_CONNECT_PORT}"
 
 
 def default_master() -> str:
@@ -162,10 +181,45 @@ def without_warnings() -> Iterator[None]:
 def _connected(url: str) -> Any:
     from pyspark.sql import SparkSession
 
+    mode = os.environ.get(_CONNECT_MODE)
     try:
-        return SparkSession.builder.remote(url).getOrCreate()
+        session = SparkSession.builder.remote(url).getOrCreate()
+        _require_greeting(session, url)
     except Exception as error:
-        raise StorageError(f"no Spark Connect server answers at {url}: {error}", kind="Configuration") from error
+        _forget_connected(mode)
+        if isinstance(error, StorageError):
+            raise
+        told = f"no Spark Connect session at {plain_address(url)}: {_reason(error)}"
+        raise StorageError(told, kind="Configuration") from error
+    return session
+
+
+def _require_greeting(session: Any, url: str) -> None:
+    """Wait for the other side to speak gRPC; the session was made without a word from it."""
+    ready = threading.Event()
+
+    def heard(state: Any) -> None:
+        if state.name == "READY":
+            ready.set()
+
+    channel = session.client._channel
+    channel.subscribe(heard, try_to_connect=True)
+    greeted = ready.wait(_GREETING_SECONDS)
+    channel.unsubscribe(heard)
+    if not greeted:
+        told = f"no Spark Connect server answers at {plain_address(url)} within {_GREETING_SECONDS:.0f} s; check its"
+        raise StorageError(f"{told} port, and use_ssl and token of the address", kind="Configuration")
+
+
+def _forget_connected(mode: str | None) -> None:
+    """Take back what pyspark keeps of a server that did not answer: all later sessions would be of that kind."""
+    if mode is None:
+        os.environ.pop(_CONNECT_MODE, None)
+    connected = sys.modules.get("pyspark.sql.connect.session")
+    broken = None if connected is None else connected.SparkSession._get_default_session()
+    if broken is not None:
+        broken.release_session_on_close = False  # nobody is there to be told
+        broken.stop()
 
 
 def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
@@ -174,6 +228,7 @@ def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
         print(f"starting Spark ({master}) …", end="", file=sys.stderr, flush=True)
     begin = time.monotonic()
     home = java_home()
+    before = _context()
     _set_environment(home, local=master.startswith("local"))
     builder = sessions.builder.master(master)
     for name, value in _settings(home, local=master.startswith("local")).items():
@@ -181,13 +236,44 @@ def _started(sessions: Any, master: str, *, quiet: bool) -> Any:
     try:
         with without_warnings():
             spark = builder.getOrCreate()
+            # A master that gives up does so beside the start.
+            if not is_connect(spark) and spark.sparkContext._jsc.sc().isStopped():
+                raise RuntimeError(_STOPPED)
     except Exception as error:
-        told = f"Spark did not start on {master}: {error}; see {log_file()}"
+        told = f"Spark did not start on {master}: {_reason(error)}; see {log_file()}"
+        _forget_started(before)
         raise StorageError(told, kind="Configuration") from error
     _log.info("Spark %s on %s started in %.1f s", spark.version, master, time.monotonic() - begin)
     if announce:
         print(f" ready after {time.monotonic() - begin:.1f} s", file=sys.stderr)
     return spark
+
+
+def _context() -> Any:
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context
+
+
+def _forget_started(before: Any) -> None:
+    """Take back what pyspark keeps of a failed start: it would hand the broken context to all who ask for a session."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    broken = _context()
+    if broken is not None and broken is not before:
+        broken.stop()
+        SparkSession._instantiatedSession = SparkSession._activeSession = None
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None and process.poll() is not None:  # the JVM is gone; the next start has one of its own
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def _reason(error: Exception) -> str:
+    """What a failure says in its first line, without the stack of the JVM that follows; py4j puts a line before it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    told = next((line.removeprefix(": ") for line in lines if line.startswith(": ")), lines[0])
+    return "it gave up while it started" if _STOPPED in told else told.removesuffix(".")
 
 
 def _set_environment(home: Path, *, local: bool) -> None:

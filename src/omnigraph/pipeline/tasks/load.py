@@ -18,7 +18,7 @@ from omnigraph.engine.values.load_profile import Progress
 from omnigraph.engine.values.result import LoadResult
 from omnigraph.engine.views.view import View
 from omnigraph.ids import new_ulid
-from omnigraph.pipeline.spark.session import is_local, is_started, spark_session
+from omnigraph.pipeline.spark.session import is_local, is_started, require_place, spark_session
 from omnigraph.pipeline.tasks.answers import Answer, Phase
 from omnigraph.pipeline.tasks.checks import plan_checks, run_check
 from omnigraph.pipeline.tasks.jobs import ClockedTasks, LocalTasks, SparkTasks, Tasks
@@ -52,6 +52,7 @@ def load_on_spark(graph: Access, request: LoadRequest) -> LoadResult:
     if given is not None and not isinstance(given, str):
         return load(graph, request, SparkTasks(given))
     if not is_started() and not os.environ.get(failpoints.ENVIRONMENT):
+        require_place(given)
         return load(graph, request, StartingTasks(given, here=is_local(given)))
     with request.clock.stage("start"):
         session = spark_session(given)
