@@ -1,4 +1,4 @@
-"""Addresses of Spark: what may be one, and whether anybody answers there, known before a JVM is started for it."""
+"""Addresses of Spark: what may be one, and whether something answers there, known before a JVM is started for it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _TOLD = (
 
 
 def require_form(master: str, named_by: str) -> None:
-    """Refuse what Spark would not understand: Java would tell it in a stack trace, or nobody at all."""
+    """Refuse what Spark would not understand: Java would tell it in a stack trace, or not at all."""
     known = any(form.fullmatch(master) for form in _FORMS)
     if not known or any(not 0 < port <= _LAST_PORT for _, port in _endpoints(master)):
         shown = master.partition(";")[0]  # a token may follow
-        raise BadRequest(f"{named_by} names {shown!r}, which is no address of Spark; there are {_TOLD}")
+        raise BadRequest(f"{named_by} names {shown!r}, which is not an address of Spark; use {_TOLD}")
 
 
 def require_answer(master: str) -> None:
-    """Refuse a standalone master or a Connect server at whose port nobody listens; one of several masters is enough."""
+    """Refuse a standalone master or a Connect server at whose port nothing listens; one of several masters is enough."""
     tried = _endpoints(master)
     if not tried or (is_connect_address(master) and _behind_proxy(tried[0][0])):
         return
@@ -49,7 +49,7 @@ def require_answer(master: str) -> None:
         server = "Spark Connect server" if is_connect_address(master) else "Spark master"
         places = ", ".join(f"{host}:{port}" for host, port in tried)
         raise StorageError(
-            f"nobody answers at {places} ({reasons[0]}); check the address, that a {server} runs there, and that this"
+            f"nothing answers at {places} ({reasons[0]}); check the address, that a {server} runs there, and that this"
             " machine may reach it",
             kind="Configuration",
         )
@@ -78,7 +78,7 @@ def _endpoints(master: str) -> list[tuple[str, int]]:
 
 
 def _silence(host: str, port: int) -> str | None:
-    """Why nobody is heard there; None when somebody is."""
+    """Why nothing answers there; None when something does."""
     try:
         socket.create_connection((host.strip("[]"), port), timeout=_CONNECT_SECONDS).close()
     except (OSError, UnicodeError) as error:

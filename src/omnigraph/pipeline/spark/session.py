@@ -218,7 +218,7 @@ def _forget_connected(mode: str | None) -> None:
     connected = sys.modules.get("pyspark.sql.connect.session")
     broken = None if connected is None else connected.SparkSession._get_default_session()
     if broken is not None:
-        broken.release_session_on_close = False  # nobody is there to be told
+        broken.release_session_on_close = False  # there is no server to be told
         broken.stop()
 
 

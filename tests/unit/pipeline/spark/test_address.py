@@ -71,7 +71,7 @@ def test_what_spark_understands_is_an_address(given: str) -> None:
 @pytest.mark.parametrize("given", INVALID)
 def test_anything_else_is_refused_with_the_forms_there_are(given: str) -> None:
     with pytest.raises(
-        BadRequest, match=r"spark= names .* is no address of Spark.*local\[N\].*spark://host:port.*sc://host"
+        BadRequest, match=r"spark= names .* is not an address of Spark.*local\[N\].*spark://host:port.*sc://host"
     ):
         address.require_form(given, "spark=")
 
@@ -83,11 +83,11 @@ def test_a_refusal_does_not_tell_a_token() -> None:
 
 
 def test_a_session_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BadRequest, match=r"spark= names 'local\[x\]', which is no address"):
+    with pytest.raises(BadRequest, match=r"spark= names 'local\[x\]', which is not an address"):
         session.spark_session("local[x]")
     monkeypatch.setenv(session.MASTER, "foo")
     with pytest.raises(
-        BadRequest, match="the environment variable OMNIGRAPH_SPARK_MASTER names 'foo', which is no address"
+        BadRequest, match="the environment variable OMNIGRAPH_SPARK_MASTER names 'foo', which is not an address"
     ):
         session.spark_session()
     with pytest.raises(BadRequest, match="OMNIGRAPH_SPARK_MASTER names 'foo'"):
@@ -98,21 +98,21 @@ def test_a_session_is_refused_before_anything_starts(monkeypatch: pytest.MonkeyP
 def test_a_place_where_nobody_answers_is_told_at_once(given: str) -> None:
     begin = time.monotonic()
     with pytest.raises(
-        StorageError, match=r"^nobody answers at 127\.0\.0\.1:1 \(Connection refused\); check "
+        StorageError, match=r"^nothing answers at 127\.0\.0\.1:1 \(Connection refused\); check "
     ) as caught:
         address.require_answer(given)
     assert time.monotonic() - begin < 10
     assert caught.value.kind == "Configuration"
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
-    with pytest.raises(StorageError, match="nobody answers"):
+    with pytest.raises(StorageError, match="nothing answers"):
         session.require_place(given)  # whatever session this process has
 
 
 def test_one_of_several_masters_is_enough(listening: str) -> None:
     address.require_answer(f"spark://127.0.0.1:1,{listening}")
     address.require_answer(f"sc://{listening}")
-    with pytest.raises(StorageError, match=r"nobody answers at 127\.0\.0\.1:1, 127\.0\.0\.1:2 "):
+    with pytest.raises(StorageError, match=r"nothing answers at 127\.0\.0\.1:1, 127\.0\.0\.1:2 "):
         address.require_answer("spark://127.0.0.1:1,127.0.0.1:2")
 
 
@@ -126,5 +126,5 @@ def test_a_connect_server_behind_a_proxy_is_not_tried(monkeypatch: pytest.Monkey
     monkeypatch.delenv("no_proxy", raising=False)
     address.require_answer("sc://127.0.0.1:1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    with pytest.raises(StorageError, match="nobody answers"):
+    with pytest.raises(StorageError, match="nothing answers"):
         address.require_answer("sc://127.0.0.1:1")
