@@ -40,7 +40,7 @@ def require_form(master: str, named_by: str) -> None:
 
 
 def require_answer(master: str) -> None:
-    """Refuse a standalone master or a Connect server at whose port nothing listens; one of several masters is enough."""
+    """Refuse a standalone master or a Connect server at whose port nothing listens; one of several is enough."""
     tried = _endpoints(master)
     if not tried or (is_connect_address(master) and _behind_proxy(tried[0][0])):
         return
