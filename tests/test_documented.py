@@ -24,8 +24,9 @@ DOCS = REPOSITORY / "docs"
 SOURCES = [path for path in (REPOSITORY / "src" / "omnigraph").rglob("*.py") if "testing" not in path.parts]
 VARIABLE = re.compile(r'"((?:OMNIGRAPH|AWS|AZURE|GOOGLE|OPENAI|OPENROUTER|GEMINI|JAVA|SPARK|XDG|OTEL)_[A-Z0-9_]+)"')
 FLAG = re.compile(r'add_argument\("(--[a-z-]+)"')
-# Lines that the server prints for whoever started it, and a name that continues with a server's.
-NOT_READ = {"OMNIGRAPH_LISTEN_ADDR", "OMNIGRAPH_TOKEN_"}
+# Lines that the server prints for whoever started it, a name that continues with a server's, and one that pyspark sets
+# for itself, which a failed start puts back.
+NOT_READ = {"OMNIGRAPH_LISTEN_ADDR", "OMNIGRAPH_TOKEN_", "SPARK_CONNECT_MODE_ENABLED"}
 
 
 def page(name: str) -> str:
