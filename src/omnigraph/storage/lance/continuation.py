@@ -153,14 +153,16 @@ def _taken_over(base: TableHandle, change: Continuation, fragments: Iterable[Any
     """Give the data files of fragments a second name in the line of `base`, and describe them there."""
     source, objects = change.new.address, open_objects(base.address.root)
     numbers, known = renumbering(change.new, base), _checksums(change)
-    found = []
+    found: list[str] = []
+    copied: list[str] = []
     for fragment in fragments:
         names = [f"{DATA_DIR}/{path_of(file)}" for file in fragment.metadata.files]
         for name in names if source.path != base.address.path else ():
             objects.copy(f"{source.path}/{name}", f"{base.address.path}/{name}")
-        sync_staged(base.address, names, ())
+        copied += names
         own = {name: known[name] for name in names if name in known}
         found.append(as_fragment(described_again(fragment.metadata.to_json(), own), numbers))
+    sync_staged(base.address, copied, ())  # all at once: their names are in one directory
     return found
 
 

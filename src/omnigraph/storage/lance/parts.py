@@ -54,6 +54,7 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
     """
     root, objects = base.address.root, open_objects(base.address.root)
     found: list[str] = []
+    copied: list[str] = []
     for location in locations:
         part = open_part(root, location)
         numbers = renumbering(part, base) if renumber else None
@@ -62,9 +63,10 @@ def adopt(base: TableHandle, locations: Iterable[str], *, renumber: bool = True)
         names = [name.removeprefix(f"{location}/") for name in objects.list_tree(f"{location}/{DATA_DIR}")]
         for name in names:
             objects.copy(f"{location}/{name}", f"{base.address.path}/{name}")
-        sync_staged(base.address, names, ())
+        copied += names
         fragments = (fragment.metadata.to_json() for fragment in part.dataset.get_fragments())
         found += [as_fragment(described_again(fragment, known), numbers) for fragment in fragments]
+    sync_staged(base.address, copied, ())  # all at once: their names are in one directory
     return found
 
 
